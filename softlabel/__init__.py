@@ -1,0 +1,34 @@
+"""Statistics of noisy votes: logistic regression on votes, overdispersion, error rates and relative efficiency.
+
+The companion package of the book *Harmless Label Noise*.
+"""
+
+from softlabel._checks import ConvergenceWarning, SeparationWarning
+from softlabel.dirichlet_multinomial import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
+from softlabel.efficiency import godambe_information, relative_efficiency
+from softlabel.experiments import simulate_relative_efficiency
+from softlabel.logistic import BatchFit, LogisticFit, find_separation, fit_logistic, fit_logistic_batch
+from softlabel.normal import TwoClassNormal
+from softlabel.overdispersion import Alpha0Fit, estimate_alpha0
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Alpha0Fit",
+    "BatchFit",
+    "ConvergenceWarning",
+    "LogisticFit",
+    "SeparationWarning",
+    "TwoClassNormal",
+    "dm_logpmf",
+    "estimate_alpha0",
+    "find_separation",
+    "fit_logistic",
+    "fit_logistic_batch",
+    "godambe_information",
+    "relative_efficiency",
+    "sample_probabilities",
+    "sample_votes",
+    "simulate_relative_efficiency",
+    "variance_inflation",
+]

@@ -1,0 +1,224 @@
+"""The vote model: the Dirichlet-multinomial distribution of the votes of m labellers.
+
+The labellers of an item share one vector of probabilities p, drawn from Dirichlet(alpha0 tau) around the posterior
+probabilities tau of the item; each vote is then a draw from p. At ``alpha0 = inf`` there is no noise in p, and the votes are
+multinomial.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from softlabel._checks import Array, as_alpha0, as_counts, as_labellers, as_tau
+
+BLOCK = 1 << 17  # elements worked on at once: a block of doubles stays in cache
+
+
+def variance_inflation(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
+    """Variance of a vote count under the Dirichlet-multinomial, divided by its variance under the multinomial.
+
+    Parameters
+    ----------
+    m : array_like
+        Number of labellers, at least 1.
+    alpha0 : array_like
+        Overdispersion parameter, positive; ``inf`` is the multinomial. Broadcast against ``m``.
+
+    Returns
+    -------
+    float or ndarray
+        (m + alpha0) / (1 + alpha0), between 1 and m.
+
+    Raises
+    ------
+    ValueError
+        If m < 1 or alpha0 <= 0.
+
+    Notes
+    -----
+    The factor in the proof of Theorem 1 of Ahfock & McLachlan (2021); Mosimann (1962).
+
+    Examples
+    --------
+    >>> variance_inflation(5, 1)
+    3.0
+    >>> variance_inflation(5, [1, 10, float("inf")])
+    array([3.        , 1.36363636, 1.        ])
+    """
+    m, alpha0 = as_labellers(m, whole=False), as_alpha0(alpha0)
+    factor = 1 + (m - 1) / (1 + alpha0)
+    return factor if factor.ndim else float(factor)
+
+
+def sample_probabilities(tau: ArrayLike, alpha0: float = np.inf, rng: np.random.Generator | int | None = None) -> Array:
+    """Draw the probabilities with which the labellers of each item vote: p ~ Dirichlet(alpha0 tau).
+
+    Parameters
+    ----------
+    tau : (n, g) or (R, n, g) array_like
+        Posterior probabilities of the classes.
+    alpha0 : float
+        Overdispersion parameter; at ``inf`` the draw is ``tau`` itself.
+    rng : Generator, int or None
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray, the shape of ``tau``
+
+    Raises
+    ------
+    ValueError
+        If a row of ``tau`` is not a probability distribution, or alpha0 <= 0.
+
+    Notes
+    -----
+    First line of the hierarchical form in Section 2.3 of Ahfock & McLachlan (2021). The Dirichlet is drawn by breaking a
+    stick: class i takes a Beta(alpha0 tau_i, alpha0 (tau_{i+1} + ... + tau_g)) share of what is left. Unlike normalised
+    gamma variables this does not end in 0 / 0 when alpha0 is small.
+
+    Examples
+    --------
+    >>> sample_probabilities([[0.7, 0.2, 0.1]], alpha0=1e6, rng=0).round(2)
+    array([[0.7, 0.2, 0.1]])
+    """
+    tau, alpha0, rng = as_tau(tau), float(as_alpha0(alpha0, scalar=True)), np.random.default_rng(rng)
+    if np.isinf(alpha0):
+        return tau.copy()
+    p = np.empty_like(tau)
+    left = np.ones(tau.shape[:-1])
+    for i, (here, later) in enumerate(zip(np.moveaxis(tau, -1, 0)[:-1], _later_classes(tau))):
+        share = _beta(alpha0 * here, alpha0 * later, rng)
+        p[..., i] = left * share
+        left = left * (1 - share)
+    p[..., -1] = left
+    return p
+
+
+def _later_classes(tau: Array) -> list[Array]:
+    """For each class but the last, the probability of all later ones: a sum, since 1 - tau would lose small values."""
+    later = [tau[..., -1]]
+    for i in range(tau.shape[-1] - 2, 0, -1):
+        later.append(later[-1] + tau[..., i])
+    return later[::-1]
+
+
+def _beta(a: Array, b: Array, rng: np.random.Generator) -> Array:
+    """Beta(a, b) where a = 0 puts all mass on 0 and b = 0 all mass on 1; NumPy takes positive parameters only."""
+    tiny = np.finfo(float).tiny
+    draw = rng.beta(np.maximum(a, tiny), np.maximum(b, tiny))
+    return np.where(a < tiny, 0.0, np.where(b < tiny, 1.0, draw))
+
+
+def sample_votes(
+    tau: ArrayLike, m: ArrayLike, alpha0: float = np.inf, rng: np.random.Generator | int | None = None
+) -> Array:
+    """Draw the votes of m labellers on each item: Dirichlet-Multinomial(m, alpha0 tau).
+
+    Parameters
+    ----------
+    tau : (n, g) or (R, n, g) array_like
+        Posterior probabilities of the classes, column 0 the positive class.
+    m : int or array_like that broadcasts to (n,) or (R, n)
+        Number of labellers of each item, at least 1.
+    alpha0 : float
+        Overdispersion parameter; ``inf`` is the multinomial, small values make the labellers of an item agree.
+    rng : Generator, int or None
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of int64, the shape of ``tau``
+        Vote counts; each row sums to ``m``.
+
+    Raises
+    ------
+    ValueError
+        If a row of ``tau`` is not a probability distribution, alpha0 <= 0, or m is not a whole number of at least 1.
+
+    Notes
+    -----
+    Equation (dir-multinomial) of Section 2.3 of Ahfock & McLachlan (2021), drawn in its hierarchical form.
+
+    Examples
+    --------
+    >>> sample_votes([[0.9, 0.1], [0.5, 0.5]], m=7, alpha0=5.0, rng=1)
+    array([[7, 0],
+           [7, 0]])
+    """
+    rng = np.random.default_rng(rng)
+    m = as_labellers(m).astype(np.int64)
+    p = sample_probabilities(tau, alpha0, rng)
+    try:
+        left = np.broadcast_to(m, p.shape[:-1])
+    except ValueError:
+        raise ValueError(f"m has shape {m.shape}, which does not broadcast to the items of tau, {p.shape[:-1]}") from None
+    votes = np.empty(p.shape, dtype=np.int64)
+    for i, (here, later) in enumerate(zip(np.moveaxis(p, -1, 0)[:-1], _later_classes(p))):
+        total = here + later
+        votes[..., i] = rng.binomial(left, here / np.where(total > 0, total, 1))
+        left = left - votes[..., i]
+    votes[..., -1] = left
+    return votes
+
+
+def dm_logpmf(counts: ArrayLike, tau: ArrayLike, alpha0: float) -> Array:
+    """Log-probability of the votes on each item under the Dirichlet-multinomial model.
+
+    Parameters
+    ----------
+    counts : (n, g) array_like
+        Votes for each class; a row may sum to anything, a row of zeros has probability one.
+    tau : (n, g) array_like
+        Posterior probabilities of the classes.
+    alpha0 : float
+        Overdispersion parameter, positive; ``inf`` is the multinomial.
+
+    Returns
+    -------
+    (n,) ndarray
+        Natural logarithm of the probability; ``-inf`` where a class with probability zero has a vote.
+
+    Raises
+    ------
+    ValueError
+        If counts are not whole numbers of at least 0, tau is not a distribution in each row, the shapes differ, or
+        alpha0 <= 0.
+
+    Notes
+    -----
+    With s_i votes for class i and m in all, the probability of Section 2.3 of Ahfock & McLachlan (2021) is
+
+        m! / (s_1! ... s_g!)  x  prod_i prod_{k < s_i} (alpha0 tau_i + k)  /  prod_{k < m} (alpha0 + k).
+
+    The usual form, differences of log-gamma functions, loses all digits when alpha0 is large. These products lose none: each
+    factor is divided by alpha0 (when above 1), so that the multinomial is the value at 1 / alpha0 = 0 and not a limit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.exp(dm_logpmf([[2, 0], [1, 1], [0, 2]], [[0.5, 0.5]] * 3, alpha0=1.0))
+    array([0.375, 0.25 , 0.375])
+    """
+    counts, tau, alpha0 = as_counts(counts), as_tau(tau), float(as_alpha0(alpha0, scalar=True))
+    if counts.shape != tau.shape:
+        raise ValueError(f"counts have shape {counts.shape} but tau has {tau.shape}: both must be (n, g)")
+    m = counts.sum(axis=-1)
+    # alpha0 tau + k and alpha0 + k, both divided by max(alpha0, 1)
+    scale, step = (1.0, 1 / alpha0) if alpha0 > 1 else (alpha0, 1.0)
+    log_ways = gammaln(m + 1) - gammaln(counts + 1).sum(axis=-1)
+    return log_ways + _log_rising(scale * tau, step, counts).sum(axis=-1) - _log_rising(np.full_like(m, scale), step, m)
+
+
+def _log_rising(start: Array, step: float, count: Array) -> Array:
+    """log of start (start + step) (start + 2 step) ... with ``count`` factors, for each element."""
+    start, shape, count = start.ravel(), count.shape, count.ravel()
+    total = np.zeros_like(start)
+    most = int(count.max(initial=0))
+    width = max(1, BLOCK // start.size)
+    for first in range(0, most, width):
+        k = np.arange(first, min(first + width, most))
+        factors = np.where(k < count[:, None], start[:, None] + step * k, 1.0)
+        with np.errstate(divide="ignore"):  # log 0 = -inf is the answer for a vote without probability
+            total += np.log(factors).sum(axis=1)
+    return total.reshape(shape)
