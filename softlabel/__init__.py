@@ -4,6 +4,7 @@ The companion package of the book *Harmless Label Noise*.
 """
 
 from softlabel._checks import ConvergenceWarning, SeparationWarning
+from softlabel.datasets import load_gastroenterology
 from softlabel.dirichlet_multinomial import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
 from softlabel.efficiency import godambe_information, relative_efficiency
 from softlabel.experiments import simulate_relative_efficiency
@@ -26,6 +27,7 @@ __all__ = [
     "fit_logistic",
     "fit_logistic_batch",
     "godambe_information",
+    "load_gastroenterology",
     "relative_efficiency",
     "sample_probabilities",
     "sample_votes",

@@ -8,9 +8,16 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
-import pooch
 import rdata
+from scipy.special import expit
+
+from softlabel.dirichlet_multinomial import sample_probabilities
+
+with warnings.catch_warnings():  # in a notebook pooch's import asks for ipywidgets, which nothing here needs
+    warnings.simplefilter("ignore")
+    import pooch
 
 _EMMIXSSL = "https://raw.githubusercontent.com/cran/EMMIXSSL/cfacc7d02e6d654c0664105ad0a0dbe9573c592d/data/"
 FILES = {
@@ -61,6 +68,8 @@ def _fetch(name: str) -> Path:
         registry={name: f"sha256:{sha256}"},
         env="SOFTLABEL_DATA",
     )
+    logger, level = pooch.get_logger(), pooch.get_logger().level
+    logger.setLevel("WARNING")  # else the address and folder of a download end up among the outputs of a chapter
     try:
         return Path(store.fetch(name))
     except (OSError, ValueError) as error:  # no network, no such page, no permission to write; a wrong checksum
@@ -69,6 +78,8 @@ def _fetch(name: str) -> Path:
             f"({type(error).__name__}: {error}). To put it in place by hand, download it from that address (its sha256 is "
             f"{sha256}) into a folder, and set the environment variable SOFTLABEL_DATA to that folder."
         ) from error
+    finally:
+        logger.setLevel(level)
 
 
 def _read_rda(name: str) -> pd.DataFrame:
@@ -108,8 +119,61 @@ def load_gastroenterology() -> VoteData:
     labels.index = labels.pop("LESION").str.lower().rename("item")
     labels = labels.loc[X.index]
     y = (labels.pop("GROUND TRUTH") == "resection").astype(int).rename("y")
+    return _vote_data(
+        X, labels, y, "Mesejo et al. (2016), doi:10.1109/TMI.2016.2547947, as distributed in the R package EMMIXSSL"
+    )
+
+
+GASTRO_FEATURES = ["V113", "V173", "V475", "V489", "V603"]  # the five that the paper selects
+_STAND_IN = {  # estimates on the real files, from which the stand-in is drawn
+    "coef": [1.43, 0.30, 0.66, 0.51, -0.33, -0.25],  # of the fit to the votes, intercept first
+    "alpha0": 5.17,
+    "correlation": [
+        [1.00, 0.21, 0.27, -0.24, -0.16],
+        [0.21, 1.00, 0.57, -0.51, -0.46],
+        [0.27, 0.57, 1.00, -0.63, -0.33],
+        [-0.24, -0.51, -0.63, 1.00, 0.27],
+        [-0.16, -0.46, -0.33, 0.27, 1.00],
+    ],
+}
+
+
+def gastroenterology_stand_in(rng: np.random.Generator | int | None = 408) -> VoteData:
+    """A *simulated* table of the size of the gastroenterology data, for readers who cannot get the files.
+
+    Features are normal with the correlations of the real five; true labels and the votes of seven clinicians are drawn from the
+    model fitted to the real votes. Nothing computed from it says anything about the real data.
+
+    Parameters
+    ----------
+    rng : Generator, int or None
+        Source of randomness; by default always the same table.
+
+    Returns
+    -------
+    VoteData
+
+    Examples
+    --------
+    >>> gastroenterology_stand_in()
+    VoteData(76 items, 7 annotators, 5 features; simulated stand-in for the gastroenterology data)
+    """
+    rng = np.random.default_rng(rng)
+    items = pd.Index([f"simulated_{j + 1}" for j in range(76)], name="item")
+    X = rng.multivariate_normal(np.zeros(5), _STAND_IN["correlation"], size=76)
+    eta = _STAND_IN["coef"][0] + X @ _STAND_IN["coef"][1:]
+    tau = np.column_stack([expit(eta), expit(-eta)])
+    p = sample_probabilities(tau, _STAND_IN["alpha0"], rng)[:, :1]
+    annotators = [f"CLINICIAN {k}" for k in range(1, 8)]
+    labels = pd.DataFrame(rng.random((76, 7)) < p, items, annotators).replace({True: "resection", False: "no-resection"})
+    y = pd.Series((rng.random(76) < tau[:, 0]).astype(int), items, name="y")
+    features = pd.DataFrame(X, items, GASTRO_FEATURES)
+    return _vote_data(features, labels, y, "simulated stand-in for the gastroenterology data")
+
+
+def _vote_data(X: pd.DataFrame, labels: pd.DataFrame, y: pd.Series, source: str) -> VoteData:
+    """Put together a data set whose labels stand in one column an annotator; "resection" is the positive class."""
     votes = labels.reset_index().melt("item", var_name="annotator", value_name="label")
     positive = (labels == "resection").sum(axis=1)
     counts = pd.DataFrame({"resection": positive, "no-resection": labels.shape[1] - positive})
-    source = "Mesejo et al. (2016), doi:10.1109/TMI.2016.2547947, as distributed in the R package EMMIXSSL"
     return VoteData(X, counts, y, votes, source)
