@@ -4,13 +4,13 @@ The companion package of the book *Harmless Label Noise*.
 """
 
 from softlabel._checks import ConvergenceWarning, SeparationWarning
-from softlabel.datasets import load_gastroenterology
+from softlabel.datasets import load_adult_content, load_bluebirds, load_breast_cancer, load_gastroenterology
 from softlabel.dirichlet_multinomial import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
 from softlabel.efficiency import godambe_information, relative_efficiency
-from softlabel.experiments import simulate_relative_efficiency
+from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
 from softlabel.logistic import BatchFit, LogisticFit, find_separation, fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
-from softlabel.overdispersion import Alpha0Fit, estimate_alpha0
+from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
 
 __version__ = "0.1.0"
 
@@ -21,16 +21,23 @@ __all__ = [
     "LogisticFit",
     "SeparationWarning",
     "TwoClassNormal",
+    "alpha0_interval",
+    "bootstrap_alpha0",
     "dm_logpmf",
     "estimate_alpha0",
     "find_separation",
     "fit_logistic",
     "fit_logistic_batch",
     "godambe_information",
+    "load_adult_content",
+    "load_bluebirds",
+    "load_breast_cancer",
     "load_gastroenterology",
+    "overdispersion_test",
     "relative_efficiency",
     "sample_probabilities",
     "sample_votes",
+    "simulate_breast_cancer",
     "simulate_relative_efficiency",
     "variance_inflation",
 ]

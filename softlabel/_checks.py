@@ -120,6 +120,15 @@ def as_tau(tau: ArrayLike) -> Array:
     return array
 
 
+def as_counts_and_tau(counts: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+    """Votes and posterior probabilities of the same items; pandas objects are matched by index."""
+    tau = align(counts, tau, ("counts", "tau"))
+    counts, tau = as_counts(counts), as_tau(tau)
+    if counts.shape != tau.shape or counts.ndim != 2:
+        raise ValueError(f"counts have shape {counts.shape} but tau has {tau.shape}: both must be (n, g)")
+    return counts, tau
+
+
 def as_alpha0(alpha0: ArrayLike, scalar: bool = False) -> Array:
     """The overdispersion parameter: positive; infinity is the multinomial model."""
     array = _as_parameter(alpha0, "alpha0", scalar)

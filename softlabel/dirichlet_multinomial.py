@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from softlabel._checks import Array, as_alpha0, as_counts, as_labellers, as_tau
+from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_tau
 
 BLOCK = 1 << 17  # elements worked on at once: a block of doubles stays in cache
 
@@ -200,9 +200,8 @@ def dm_logpmf(counts: ArrayLike, tau: ArrayLike, alpha0: float) -> Array:
     >>> np.exp(dm_logpmf([[2, 0], [1, 1], [0, 2]], [[0.5, 0.5]] * 3, alpha0=1.0))
     array([0.375, 0.25 , 0.375])
     """
-    counts, tau, alpha0 = as_counts(counts), as_tau(tau), float(as_alpha0(alpha0, scalar=True))
-    if counts.shape != tau.shape:
-        raise ValueError(f"counts have shape {counts.shape} but tau has {tau.shape}: both must be (n, g)")
+    counts, tau = as_counts_and_tau(counts, tau)
+    alpha0 = float(as_alpha0(alpha0, scalar=True))
     m = counts.sum(axis=-1)
     # alpha0 tau + k and alpha0 + k, both divided by max(alpha0, 1)
     scale, step = (1.0, 1 / alpha0) if alpha0 > 1 else (alpha0, 1.0)

@@ -1,15 +1,20 @@
-"""The paper's simulation study, in parallel and with progress."""
+"""The paper's two simulation studies, in parallel and with progress."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit, logit, rel_entr
+from sklearn.linear_model import LogisticRegression
 
 from softlabel._checks import Array, as_alpha0, as_labellers, as_numbers
+from softlabel._newton import newton
 from softlabel._parallel import run
+from softlabel.datasets import load_breast_cancer
 from softlabel.dirichlet_multinomial import sample_probabilities, sample_votes
 from softlabel.efficiency import relative_efficiency
-from softlabel.logistic import newton
+from softlabel.logistic import find_separation, fit_logistic
 from softlabel.normal import TwoClassNormal
 
 BLOCK = 50  # training sets simulated together: large enough for NumPy, small enough for a core's cache when n = 500
@@ -103,12 +108,7 @@ def excess_errors(
     truth = excess(np.stack([z, 1.0 - z], axis=-1))
     votes = np.empty((size, len(ms), len(alphas)))
     for a, alpha0 in enumerate(alphas):
-        p = sample_probabilities(tau, alpha0, rng)
-        counts, labellers = np.zeros(tau.shape), 0
-        for i in np.argsort(ms):
-            if ms[i] > labellers:
-                counts = counts + sample_votes(p, ms[i] - labellers, rng=rng)
-                labellers = ms[i]
+        for i, counts in enumerate(nested_votes(tau, ms, alpha0, rng)):
             votes[:, i, a] = excess(counts)
     return truth, votes
 
@@ -118,3 +118,140 @@ def _bootstrap_se(truth: Array, votes: Array, rng: np.random.Generator, n_resamp
     n_sims = len(truth)
     weights = rng.multinomial(n_sims, np.full(n_sims, 1 / n_sims), size=n_resamples)
     return ((weights @ truth)[:, None] / (weights @ votes)).std(axis=0, ddof=1)
+
+
+def simulate_breast_cancer(
+    ms: Sequence[int],
+    alphas: Sequence[float],
+    n_train: int = 50,
+    n_splits: int = 100,
+    rng: np.random.Generator | int | None = None,
+    n_jobs: int = -1,
+    method: Literal["glm", "firth", "ridge"] = "glm",
+) -> pd.DataFrame:
+    """Test errors on the Wisconsin breast cancer data with simulated votes (Tables 2 and 3 of the paper).
+
+    Parameters
+    ----------
+    ms : sequence of int
+        Numbers of labellers.
+    alphas : sequence of float
+        Values of alpha0; ``inf`` is the multinomial.
+    n_train : int
+        Items in a training set; the others are the test set.
+    n_splits : int
+        Random splits.
+    rng : Generator, int or None
+        Source of randomness; seeds are spawned, so that the result does not depend on ``n_jobs``.
+    n_jobs : int
+        Workers, in joblib's convention.
+    method : {"glm", "firth", "ridge"}
+        How rules are fitted: as R's ``glm`` does, which stops even if no maximum exists; with Firth's penalty; or with the
+        penalty ``sum(beta**2) / 2`` on standardised features.
+
+    Returns
+    -------
+    DataFrame
+        First a row for the truth-label rule, with ``m`` and ``alpha0`` missing; then one for each m and alpha0. ``are`` is the limit
+        by Theorem 2; ``error`` and ``error_se`` the mean test error and its standard error over splits; ``re`` the excess of the
+        truth-label rule over the Bayes error divided by that of the votes rule, ``re_se`` its bootstrap standard error;
+        ``share_separated`` the share of training sets that are linearly separable.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    Section 5.2 of Ahfock & McLachlan (2021). The fit to all 569 items is taken for the truth from which votes are drawn, and its
+    apparent error, 29 / 569, for the Bayes error. Votes are nested as in :func:`simulate_relative_efficiency`.
+    """
+    ms, alphas = np.atleast_1d(as_labellers(ms)), np.atleast_1d(as_alpha0(alphas))
+    if method not in FITS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, FITS))}, got {method!r}")
+    if n_splits < 2 or n_splits != int(n_splits):
+        raise ValueError(f"n_splits must be a whole number of at least 2, got {n_splits}")
+    data = load_breast_cancer()
+    X = data.X.filter(like="mean ").to_numpy()
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), data.y.to_numpy()
+    if not X.shape[1] < n_train < len(X):
+        raise ValueError(f"n_train must lie between {X.shape[1] + 1} and {len(X) - 1}, got {n_train}")
+    full = fit_logistic(X, y)
+    bayes = float(np.mean(full.predict(X) != y))
+
+    seeds = np.random.default_rng(rng).spawn(n_splits + 1)
+    tasks = [(X, y, full.posterior(X), n_train, ms, alphas, method, seed) for seed in seeds[1:]]
+    error, separated = (np.array(part) for part in zip(*run(split_errors, tasks, "splits", n_jobs)))
+
+    cells = pd.MultiIndex.from_product([ms.astype(int), alphas], names=["m", "alpha0"]).to_frame(index=False)
+    frame = pd.concat([pd.DataFrame({"m": [pd.NA], "alpha0": [np.nan]}), cells], ignore_index=True).astype({"m": "Int64"})
+    excess = error - bayes
+    frame["are"] = np.r_[1.0, relative_efficiency(cells["m"], cells["alpha0"])]
+    frame["re"] = excess[:, 0].mean() / excess.mean(axis=0)
+    frame["re_se"] = np.r_[0.0, _bootstrap_se(excess[:, 0], excess[:, 1:], seeds[0])]
+    frame["error"], frame["error_se"] = error.mean(axis=0), error.std(axis=0, ddof=1) / np.sqrt(n_splits)
+    frame["share_separated"] = separated.mean(axis=0)
+    return frame
+
+
+def split_errors(
+    X: Array, y: Array, tau: Array, n_train: int, ms: Array, alphas: Array, method: str, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Test errors of one split, and which training sets were separated: true labels first, then each m and alpha0."""
+    order = rng.permutation(len(X))
+    train, test = order[:n_train], order[n_train:]
+    counts = [np.column_stack([y[train], 1 - y[train]])]
+    nested = [nested_votes(tau[train], ms, alpha0, rng) for alpha0 in alphas]
+    counts += [nested[a][i] for i in range(len(ms)) for a in range(len(alphas))]
+    coef = np.array([FITS[method](X[train], c) for c in counts])
+    wrong = (coef[:, :1] + coef[:, 1:] @ X[test].T > 0) != y[test]
+    return wrong.mean(axis=1), np.array([find_separation(X[train], c) != "none" for c in counts])
+
+
+def nested_votes(tau: Array, ms: Array, alpha0: float, rng: np.random.Generator) -> list[Array]:
+    """Votes for each m; the labellers of a smaller group are the first of a larger one."""
+    p = sample_probabilities(tau, alpha0, rng)
+    counts: list[Array] = [np.empty(0)] * len(ms)
+    total, labellers = np.zeros(tau.shape), 0
+    for i in np.argsort(ms):
+        if ms[i] > labellers:
+            total, labellers = total + sample_votes(p, ms[i] - labellers, rng=rng), ms[i]
+        counts[i] = total
+    return counts
+
+
+def fit_as_r(X: Array, counts: Array, max_iter: int = 25, epsilon: float = 1e-8) -> Array:
+    """Coefficients at which R's ``glm.fit(family = binomial())`` stops, whether or not a maximum exists.
+
+    R starts from probabilities (s + 1/2) / (m + 1), iterates weighted least squares, keeps probabilities at least a rounding
+    error from 0 and 1, and stops when the deviance changes by less than ``epsilon`` relatively, or after 25 steps.
+    """
+    x = np.column_stack([np.ones(len(X)), X])
+    m = counts.sum(axis=1)
+    y = counts[:, 0] / m
+    mu = (counts[:, 0] + 0.5) / (m + 1)
+    eta, deviance = logit(mu), np.inf
+    for _ in range(max_iter):
+        weight = np.sqrt(m * mu * (1 - mu))
+        coef, *_ = np.linalg.lstsq(x * weight[:, None], weight * (eta + (y - mu) / (mu * (1 - mu))))
+        eta = x @ coef
+        mu = np.clip(expit(eta), np.finfo(float).eps, 1 - np.finfo(float).eps)
+        last, deviance = deviance, 2 * float(m @ (rel_entr(y, mu) + rel_entr(1 - y, 1 - mu)))
+        if abs(deviance - last) < epsilon * (abs(deviance) + 0.1):
+            break
+    return coef
+
+
+def _fit_firth(X: Array, counts: Array) -> Array:
+    return newton(X[None], counts[None], np.zeros(X.shape[1] + 1), max_iter=250, tol=1e-6, firth=True)[0][0]
+
+
+def _fit_ridge(X: Array, counts: Array) -> Array:
+    """scikit-learn takes weighted labels: each item once as positive and once as negative, weighted by its votes."""
+    labels = np.repeat([1, 0], len(X))
+    ridge = LogisticRegression(C=1.0, solver="newton-cholesky").fit(np.vstack([X, X]), labels, counts.T.ravel())
+    return np.r_[ridge.intercept_, ridge.coef_[0]]
+
+
+FITS = {"glm": fit_as_r, "firth": _fit_firth, "ridge": _fit_ridge}

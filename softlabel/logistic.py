@@ -13,11 +13,10 @@ from scipy.special import expit, log_expit, xlogy
 from scipy.stats import norm
 
 from softlabel._checks import Array, ConvergenceWarning, SeparationWarning, align, as_features, as_numbers, as_votes
+from softlabel._newton import information, linear_predictor, newton, residual_and_weight, standardise
 from softlabel._parallel import run
 
 CHUNK = 1 << 18  # bytes of features worked on at once, so that a chunk and its work arrays stay in a core's cache
-LOST_INFORMATION = 1e7  # trace(H^-1 H_0) above this: the labels say nothing about some direction, and H is rounding error
-COLLINEAR = 1e10  # variance inflation factor from which a column counts as a combination of the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +76,12 @@ class LogisticFit:
         """
         if kind not in ("sandwich", "model"):
             raise ValueError(f"kind must be 'sandwich' or 'model', got {kind!r}")
-        x, back = _standardise(self._X[None])
-        eta = _eta(np.linalg.solve(back[0], self.coef)[None], x)
-        residual, weight = _residual_and_weight(self._counts[None, :, 0], self._counts[None].sum(axis=-1), eta)
-        bread = np.linalg.inv(_information(x, weight)[0])
+        x, back = standardise(self._X[None])
+        eta = linear_predictor(np.linalg.solve(back[0], self.coef)[None], x)
+        residual, weight = residual_and_weight(self._counts[None, :, 0], self._counts[None].sum(axis=-1), eta)
+        bread = np.linalg.inv(information(x, weight)[0])
         if kind == "sandwich":
-            bread = bread @ _information(x, residual**2)[0] @ bread
+            bread = bread @ information(x, residual**2)[0] @ bread
         return back[0] @ bread @ back[0].T
 
     def stderr(self, kind: Literal["sandwich", "model"] = "sandwich") -> Array:
@@ -154,7 +153,12 @@ class BatchFit:
 
 
 def fit_logistic(
-    X: ArrayLike, y_or_counts: ArrayLike, *, method: Literal["mle"] = "mle", max_iter: int = 25, tol: float = 1e-8
+    X: ArrayLike,
+    y_or_counts: ArrayLike,
+    *,
+    method: Literal["mle", "firth"] = "mle",
+    max_iter: int = 25,
+    tol: float = 1e-8,
 ) -> LogisticFit:
     """Fit a logistic regression to labels, or to vote counts as if all votes were independent.
 
@@ -165,10 +169,11 @@ def fit_logistic(
     y_or_counts : (n,) or (n, 2) array_like
         Labels 0/1, or votes for the positive and the negative class. An item without votes contributes nothing. Pandas
         objects are matched to ``X`` by index.
-    method : {"mle"}
-        Maximum likelihood.
+    method : {"mle", "firth"}
+        Maximum likelihood, or Firth's penalised likelihood: its estimate is finite even if the labels are separated, and its
+        bias is smaller.
     max_iter : int
-        Largest number of Newton steps.
+        Largest number of Newton steps; ten times as many for "firth", whose steps are more and smaller.
     tol : float
         Largest error left in a linear predictor.
 
@@ -185,14 +190,15 @@ def fit_logistic(
     Warns
     -----
     SeparationWarning
-        If the features separate the labels: no maximum exists, and ``coef`` is where the iteration stopped.
+        If the features separate the labels (method "mle"): no maximum exists, and ``coef`` is where the iteration stopped.
     ConvergenceWarning
         If ``max_iter`` steps were not enough.
 
     Notes
     -----
     Maximises log L_LR of Section 3 of Ahfock & McLachlan (2021). By their Theorem 1 the estimate is consistent for
-    Dirichlet-multinomial votes although the likelihood treats them as independent; use the sandwich covariance.
+    Dirichlet-multinomial votes although the likelihood treats them as independent; use the sandwich covariance. The penalty of
+    Firth (1993) is log det(H) / 2, by which Heinze & Schemper (2002) solve separation.
 
     Examples
     --------
@@ -202,27 +208,31 @@ def fit_logistic(
     >>> fit.predict([[1.0], [2.0]])
     array([0, 1])
     """
-    if method != "mle":
-        raise ValueError(f"method must be 'mle', got {method!r}")
+    if method not in ("mle", "firth"):
+        raise ValueError(f"method must be 'mle' or 'firth', got {method!r}")
     _check_iteration(max_iter, tol)
     y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
     X, names = as_features(X)
     counts = as_votes(y_or_counts, X.shape[:1])
-    coef, converged, n_iter, rank = (a[0] for a in newton(X[None], counts[None], np.zeros(len(names) + 1), max_iter, tol))
+    firth = method == "firth"
+    steps = max_iter * (10 if firth else 1)
+    coef, converged, n_iter, rank = (
+        a[0] for a in newton(X[None], counts[None], np.zeros(len(names) + 1), steps, tol, firth)
+    )
     if not rank:
         raise ValueError(_explain_rank(X, counts, names))
 
-    separation = "none" if converged else find_separation(X, counts)
-    if separation != "none":
+    separation = "none" if converged and not firth else find_separation(X, counts)
+    if separation != "none" and not firth:
         warnings.warn(
             f"{separation} separation: the features tell the labels apart without error, so the maximum likelihood estimate "
-            "does not exist and coef is only where the iteration stopped; use more items or fewer features, or a penalty",
+            "does not exist and coef is only where the iteration stopped; use more items, fewer features, or method='firth'",
             SeparationWarning,
             stacklevel=2,
         )
     elif not converged:
         warnings.warn(
-            f"no convergence after {n_iter} Newton steps (max_iter={max_iter}, tol={tol:g}); raise max_iter",
+            f"no convergence after {n_iter} steps (max_iter={max_iter}, tol={tol:g}); raise max_iter",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -231,7 +241,7 @@ def fit_logistic(
     eta = coef[0] + X @ coef[1:]
     log_likelihood = float(s @ log_expit(eta) + (m - s) @ log_expit(-eta))
     best = float((xlogy(counts, counts).sum(axis=1) - xlogy(m, m)).sum())
-    residual, weight = _residual_and_weight(s, m, eta)
+    residual, weight = residual_and_weight(s, m, eta)
     pearson = float(np.sum(residual**2 / np.where(weight > 0, weight, np.inf)))
     n_items = int((m > 0).sum())
     freedom = n_items - len(coef)
@@ -352,7 +362,7 @@ def find_separation(X: ArrayLike, y_or_counts: ArrayLike) -> Literal["none", "qu
     y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
     X, _ = as_features(X)
     counts = as_votes(y_or_counts, X.shape[:1])
-    x = _standardise(X[None])[0][0].T
+    x = standardise(X[None])[0][0].T
     positive, negative = counts.T > 0
     split = x[positive & negative]
     margins = np.concatenate([x[positive & ~negative], -x[negative & ~positive]])  # of b: margins @ b, never below 0
@@ -376,110 +386,6 @@ def _programme(objective: Array, **constraints: object):
     return answer
 
 
-# ----------------------------------------------------------------------------------------------------------- the core
-
-
-def newton(X: Array, counts: Array, start: Array, max_iter: int, tol: float) -> tuple[Array, Array, Array, Array]:
-    """Newton's method for c logistic regressions at once; X (c, n, p), counts (c, n, 2), start (c, p + 1), unchecked.
-
-    Returns coefficients (c, p + 1), whether each fit converged, its number of steps, and whether its features have full rank.
-
-    A fit has converged when a full step moves no linear predictor by more than sqrt(tol): since the weights
-    w = tau (1 - tau) satisfy |w'| <= w, a step of size d leaves an error of about d^2 / 2. Fits leave the iteration as they
-    converge.
-    """
-    x, back = _standardise(X)
-    s = np.ascontiguousarray(counts[..., 0])
-    m = s + counts[..., 1]
-    beta = np.linalg.solve(back, np.broadcast_to(start, (len(x), back.shape[-1]))[..., None])[..., 0]
-    coef, converged, n_iter = beta.copy(), np.zeros(len(x), bool), np.full(len(x), max_iter)
-    H0 = _information(x, m / 4)
-    rank = _inflation(H0) < COLLINEAR
-
-    running = np.arange(len(x))
-    eta = _eta(beta, x)
-    direction, slope, back_off = np.zeros_like(beta), np.zeros(len(x)), np.ones(len(x))
-    for iteration in range(1, max_iter + 1):
-        residual, weight = _residual_and_weight(s, m, eta)
-        gradient, H = (x @ residual[..., None])[..., 0], _information(x, weight)
-        # If the log-likelihood now falls steeply along the last step, that step was too long: take half of it back.
-        overshot = np.sum(gradient * direction, axis=1) < -slope / 2
-        back_off = np.where(overshot, back_off / 2, 1.0)
-        direction = np.where(overshot[:, None], direction, _solve(H, gradient))
-        slope = np.where(overshot, slope, np.sum(gradient * direction, axis=1))
-        step = np.where(overshot, -back_off, 1.0)[:, None] * direction
-        change = _eta(step, x)
-        beta, eta = beta + step, eta + change
-
-        done = (np.abs(change).max(axis=1) <= np.sqrt(tol)) & ~overshot
-        if done.any():
-            at = running[done]
-            coef[at], n_iter[at] = beta[done], iteration
-            converged[at] = np.trace(_solve(H[done], H0[at]), axis1=1, axis2=2) < LOST_INFORMATION
-            keep = ~done
-            running, x, s, m, eta, beta = (a[keep] for a in (running, x, s, m, eta, beta))
-            direction, slope, back_off = direction[keep], slope[keep], back_off[keep]
-            if not len(running):
-                break
-    coef[running] = beta
-    return (back @ coef[..., None])[..., 0], converged & rank, n_iter, rank
-
-
-def _standardise(X: Array) -> tuple[Array, Array]:
-    """Features (c, n, p) as x (c, p + 1, n), an intercept and columns centred and scaled to [-1, 1], and the way back.
-
-    The way back is a matrix (c, p + 1, p + 1) from coefficients of x to coefficients of X.
-    """
-    c, n, p = X.shape
-    x = np.empty((c, p + 1, n))
-    x[:, 0] = 1
-    shift = X.mean(axis=1)
-    x[:, 1:] = X.transpose(0, 2, 1) - shift[..., None]
-    scale = np.abs(x[:, 1:]).max(axis=2)
-    scale[scale <= 1e-14 * np.abs(shift)] = 1  # a constant column is left at rounding error, and found by its rank
-    x[:, 1:] /= scale[..., None]
-    back = np.zeros((c, p + 1, p + 1))
-    back[:, range(1, p + 1), range(1, p + 1)] = 1 / scale
-    back[:, 0, 0] = 1
-    back[:, 0, 1:] = -shift / scale
-    return x, back
-
-
-def _eta(beta: Array, x: Array) -> Array:
-    return (beta[:, None, :] @ x)[:, 0]
-
-
-def _residual_and_weight(s: Array, m: Array, eta: Array) -> tuple[Array, Array]:
-    """s - m tau and m tau (1 - tau), from one exponential and without subtracting nearly equal numbers."""
-    odds = np.exp(-np.abs(eta))
-    expected = m * odds / (1 + odds)  # votes for the less likely class
-    return np.where(eta >= 0, s - m + expected, s - expected), expected / (1 + odds)
-
-
-def _information(x: Array, weight: Array) -> Array:
-    """sum_j weight_j x_j x_j' for each data set: (c, p + 1, p + 1)."""
-    return (x * weight[:, None, :]) @ x.transpose(0, 2, 1)
-
-
-def _scaled(H: Array) -> tuple[Array, Array]:
-    """H with unit diagonal, and the scale; a ridge of rounding size keeps a singular matrix from raising."""
-    d = 1 / np.sqrt(np.maximum(np.einsum("cqq->cq", H), np.finfo(float).tiny))
-    return H * d[:, :, None] * d[:, None, :] + 1e-14 * np.eye(H.shape[-1]), d
-
-
-def _solve(H: Array, b: Array) -> Array:
-    """H^-1 b for vectors b (c, q) or matrices b (c, q, k)."""
-    scaled, d = _scaled(H)
-    columns = b[..., None] if b.ndim == 2 else b
-    answer = d[..., None] * np.linalg.solve(scaled, d[..., None] * columns)
-    return answer[..., 0] if b.ndim == 2 else answer
-
-
-def _inflation(H: Array) -> Array:
-    """Largest variance inflation factor of each data set: 1 for orthogonal columns, beyond bounds for collinear ones."""
-    return np.einsum("cqq->cq", np.linalg.inv(_scaled(H)[0])).max(axis=1)
-
-
 def _check_iteration(max_iter: int, tol: float) -> None:
     if not max_iter >= 1 or max_iter != int(max_iter):
         raise ValueError(f"max_iter must be a whole number of at least 1, got {max_iter}")
@@ -497,7 +403,7 @@ def _explain_rank(X: Array, counts: Array, names: list[str]) -> str:
             return f"X column {k} ({name!r}) is constant over the items with votes: drop it, the intercept is added by itself"
     if len(voted) <= len(names):
         return f"X has {len(names)} columns but only {len(voted)} items with votes: at least {len(names) + 1} are needed"
-    x = _standardise(voted[None])[0][0].T
+    x = standardise(voted[None])[0][0].T
     for k in range(1, len(names) + 1):
         weights, *_ = lstsq(x[:, :k], x[:, k])
         if np.abs(x[:, k] - x[:, :k] @ weights).max() < 1e-4:

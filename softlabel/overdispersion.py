@@ -1,16 +1,22 @@
-"""How much the votes on an item vary beyond chance: the overdispersion parameter alpha0, with tau held fixed."""
+"""How much the votes on an item vary beyond chance: the overdispersion parameter alpha0, with tau held fixed.
+
+The search is over omega = 1 / alpha0 >= 0, on which the multinomial, omega = 0, is an ordinary point.
+"""
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
+from scipy.stats import chi2
 
-from softlabel._checks import Array, align, as_counts, as_tau, place
+from softlabel._checks import Array, as_counts_and_tau, place
 from softlabel.dirichlet_multinomial import dm_logpmf
 
-# Candidates for omega = 1 / alpha0 between which the root of the score is bracketed.
-GRID = np.concatenate([[0.0], np.logspace(-12, 12, 49)])
+# Values of omega at which likelihoods are compared before the best is refined: the multinomial, 1e-6 to 1e6, and beyond.
+GRID = np.concatenate([[0.0], np.logspace(-6, 6, 49), [1e12]])
+FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 385), [1e12]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +45,13 @@ class Alpha0Fit:
         )
 
 
+class OverdispersionTest(NamedTuple):
+    """Likelihood ratio statistic and its p-value."""
+
+    statistic: float
+    pvalue: float
+
+
 def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
     """Estimate the overdispersion parameter alpha0 by maximum likelihood with tau held fixed.
 
@@ -60,8 +73,8 @@ def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
 
     Notes
     -----
-    Section 5.1 of Ahfock & McLachlan (2021). The search is over omega = 1 / alpha0 >= 0, where the multinomial is an ordinary
-    boundary point: all roots of the score that a grid over 24 decades separates are compared with both ends.
+    Section 5.1 of Ahfock & McLachlan (2021). The likelihood may have several maxima: it is compared on a grid over 24 decades,
+    both ends included, before the best value is refined.
 
     Examples
     --------
@@ -70,28 +83,203 @@ def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
     >>> round(estimate_alpha0(counts, tau).alpha0, 3)
     1.364
     """
-    tau = align(counts, tau, ("counts", "tau"))
-    counts, tau = as_counts(counts), as_tau(tau)
-    if counts.shape != tau.shape or counts.ndim != 2:
-        raise ValueError(f"counts have shape {counts.shape} but tau has {tau.shape}: both must be (n, g)")
+    counts, tau = _check(counts, tau)
+    likelihood = VoteLikelihood(counts, tau)
+    best = int(np.argmax([likelihood.log_likelihood(omega).sum() for omega in GRID]))
+
+    def score(omega: float) -> float:
+        return float(likelihood.score(omega).sum())
+
+    low, high = GRID[max(best - 1, 0)], GRID[min(best + 1, len(GRID) - 1)]
+    if score(low) > 0 > score(high):
+        alpha0 = 1 / brentq(score, low, high, xtol=1e-300, rtol=1e-14)
+    else:
+        alpha0 = np.inf if best == 0 else 0.0
+    return Alpha0Fit(float(alpha0), _log_likelihood(counts, tau, alpha0), _log_likelihood(counts, tau, np.inf))
+
+
+def bootstrap_alpha0(
+    counts: ArrayLike, tau: ArrayLike, n_resamples: int = 500, rng: np.random.Generator | int | None = None
+) -> Array:
+    """Estimates of alpha0 on resampled items, with tau held fixed.
+
+    Parameters
+    ----------
+    counts, tau
+        As in :func:`estimate_alpha0`.
+    n_resamples : int
+        Number of resamples.
+    rng : Generator, int or None
+        Source of randomness.
+
+    Returns
+    -------
+    (n_resamples,) ndarray
+        Each with a relative error below 1e-4 (a bootstrap needs no more); ``inf`` and ``0`` as in :class:`Alpha0Fit`.
+
+    Raises
+    ------
+    ValueError
+        As :func:`estimate_alpha0`, or if ``n_resamples`` is not a whole number of at least 1.
+
+    Notes
+    -----
+    Figure 3(c) of Ahfock & McLachlan (2021). A resample is a vector of weights on the items, so the terms of the items are
+    computed once, on a grid of omega, and all resamples share them.
+
+    Examples
+    --------
+    >>> counts = [[7, 0], [6, 1], [2, 5], [0, 7], [7, 0], [1, 6]]
+    >>> tau = [[0.8, 0.2], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8], [0.7, 0.3], [0.5, 0.5]]
+    >>> bootstrap_alpha0(counts, tau, n_resamples=3, rng=1).round(2)
+    array([1.57, 2.26, 1.37])
+    """
+    counts, tau = _check(counts, tau)
+    if n_resamples < 1 or n_resamples != int(n_resamples):
+        raise ValueError(f"n_resamples must be a whole number of at least 1, got {n_resamples}")
+    n = len(counts)
+    weights = np.random.default_rng(rng).multinomial(n, np.full(n, 1 / n), size=int(n_resamples)).astype(float)
+    likelihood = VoteLikelihood(counts, tau)
+    log_likelihood, score = (
+        weights @ np.column_stack([terms(omega) for omega in FINE_GRID])
+        for terms in (likelihood.log_likelihood, likelihood.score)
+    )
+    best = np.argmax(log_likelihood, axis=1)
+
+    # Between the points of the grid the score is a smooth function of log omega: its root by a parabola.
+    omega = FINE_GRID[best]
+    inner = (best > 1) & (best < len(FINE_GRID) - 2)
+    at = best[inner, None] + np.arange(-1, 2)
+    omega[inner] = np.exp(_root(np.log(FINE_GRID[at]), FINE_GRID[at] * np.take_along_axis(score[inner], at, axis=1)))
+    with np.errstate(divide="ignore"):
+        return np.where(best == len(FINE_GRID) - 1, 0.0, 1 / omega)
+
+
+def _root(x: Array, f: Array) -> Array:
+    """Root of the parabola through three points (.., 3) of a falling function that crosses zero between the outer two."""
+    (x0, x1, x2), (f0, f1, f2) = np.moveaxis(x, -1, 0), np.moveaxis(f, -1, 0)
+    slope01, slope12 = (f1 - f0) / (x1 - x0), (f2 - f1) / (x2 - x1)
+    curve = (slope12 - slope01) / (x2 - x0)
+    slope = slope01 + curve * (x1 - x0)  # at x1
+    return x1 - 2 * f1 / (slope - np.sqrt(np.maximum(slope**2 - 4 * curve * f1, 0)))
+
+
+def alpha0_interval(
+    counts: ArrayLike,
+    tau: ArrayLike,
+    level: float = 0.95,
+    method: Literal["bootstrap", "likelihood"] = "bootstrap",
+    n_resamples: int = 500,
+    rng: np.random.Generator | int | None = None,
+) -> tuple[float, float]:
+    """Confidence interval for alpha0 with tau held fixed.
+
+    Parameters
+    ----------
+    counts, tau
+        As in :func:`estimate_alpha0`.
+    level : float
+        Coverage, strictly between 0 and 1.
+    method : {"bootstrap", "likelihood"}
+        Percentiles of :func:`bootstrap_alpha0`, or all values whose log-likelihood is within half a chi-square quantile of the
+        largest.
+    n_resamples, rng
+        For the bootstrap.
+
+    Returns
+    -------
+    low, high : float
+        ``high`` is ``inf`` where the multinomial is within the interval.
+
+    Raises
+    ------
+    ValueError
+        As :func:`estimate_alpha0`, or if ``level`` or ``method`` is not valid.
+
+    Notes
+    -----
+    Section 5.1 of Ahfock & McLachlan (2021) for the percentile bootstrap. Neither method allows for the error in tau.
+
+    Examples
+    --------
+    >>> counts = [[7, 0], [6, 1], [2, 5], [0, 7], [7, 0], [1, 6]]
+    >>> tau = [[0.8, 0.2], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8], [0.7, 0.3], [0.5, 0.5]]
+    >>> low, high = alpha0_interval(counts, tau, method="likelihood")
+    >>> round(low, 3), round(high, 3)
+    (0.237, 11.025)
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
+    if method == "bootstrap":
+        estimates = bootstrap_alpha0(counts, tau, n_resamples, rng)
+        # "higher": between a finite estimate and infinity there is nothing to interpolate
+        tails = [(1 - level) / 2, (1 + level) / 2]
+        kind = "linear" if np.isfinite(estimates).all() else "higher"
+        return tuple(float(q) for q in np.quantile(estimates, tails, method=kind))
+    if method != "likelihood":
+        raise ValueError(f"method must be 'bootstrap' or 'likelihood', got {method!r}")
+    best = estimate_alpha0(counts, tau)
+    likelihood = VoteLikelihood(*_check(counts, tau))
+    lowest = best.log_likelihood - best.multinomial_log_likelihood - chi2.ppf(level, 1) / 2
+
+    def excess(omega: float) -> float:
+        return float(likelihood.log_likelihood(omega).sum()) - lowest
+
+    omega = GRID[-1] if best.alpha0 == 0 else 1 / best.alpha0
+    smaller, larger = GRID[GRID < omega][::-1], GRID[GRID > omega]
+    high, low = (
+        next((1 / brentq(excess, *sorted((w, omega))) for w in side if excess(w) < 0), edge)
+        for side, edge in ((smaller, np.inf), (larger, 0.0))
+    )
+    return low, high
+
+
+def overdispersion_test(counts: ArrayLike, tau: ArrayLike) -> OverdispersionTest:
+    """Test whether the votes vary more than independent votes would (alpha0 = inf), with tau held fixed.
+
+    Parameters
+    ----------
+    counts, tau
+        As in :func:`estimate_alpha0`.
+
+    Returns
+    -------
+    statistic : float
+        Twice the log-likelihood ratio of the best alpha0 to the multinomial.
+    pvalue : float
+        The multinomial is a boundary point: under it the statistic is 0 in half of the samples, and chi-square with one degree of
+        freedom in the others.
+
+    Raises
+    ------
+    ValueError
+        As :func:`estimate_alpha0`.
+
+    Notes
+    -----
+    Self & Liang (1987), case 5, for the distribution on the boundary.
+
+    Examples
+    --------
+    >>> counts = [[7, 0], [6, 1], [2, 5], [0, 7], [7, 0], [1, 6]]
+    >>> tau = [[0.8, 0.2], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8], [0.7, 0.3], [0.5, 0.5]]
+    >>> overdispersion_test(counts, tau).pvalue < 0.01
+    True
+    """
+    fit = estimate_alpha0(counts, tau)
+    statistic = max(2 * (fit.log_likelihood - fit.multinomial_log_likelihood), 0.0)
+    return OverdispersionTest(statistic, float(chi2.sf(statistic, 1) / 2) if statistic > 0 else 1.0)
+
+
+def _check(counts: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+    counts, tau = as_counts_and_tau(counts, tau)
     impossible = (counts > 0) & (tau == 0)
     if impossible.any():
         at = tuple(np.argwhere(impossible)[0])
         raise ValueError(f"{place('counts', at)} is {counts[at]:g} but tau is 0 there: a class with a vote needs tau > 0")
     if counts.sum(axis=1).max() < 2:
         raise ValueError("no item has more than one vote: alpha0 cannot be estimated, since it only shows in repeated votes")
-
-    factors = VoteFactors(counts, tau)
-    score = np.array([factors.score(omega) for omega in GRID])
-    falls = np.flatnonzero((score[:-1] > 0) & (score[1:] <= 0))  # the score crosses zero from above: a maximum
-    peaks = [brentq(factors.score, GRID[i], GRID[i + 1], xtol=1e-300, rtol=1e-14) for i in falls]
-    omegas = ([0.0] if score[0] <= 0 else []) + peaks
-    candidates = [1 / omega if omega else np.inf for omega in omegas]
-    if np.all(counts.max(axis=1) == counts.sum(axis=1)) and score[-1] > 0:
-        candidates.append(0.0)
-    values = [_log_likelihood(counts, tau, alpha0) for alpha0 in candidates]
-    best = int(np.argmax(values))
-    return Alpha0Fit(float(candidates[best]), values[best], _log_likelihood(counts, tau, np.inf))
+    return counts, tau
 
 
 def _log_likelihood(counts: Array, tau: Array, alpha0: float) -> float:
@@ -100,24 +288,30 @@ def _log_likelihood(counts: Array, tau: Array, alpha0: float) -> float:
     return float(dm_logpmf(counts, tau, alpha0).sum())
 
 
-class VoteFactors:
-    """The factors of the Dirichlet-multinomial likelihood that depend on omega = 1 / alpha0.
+class VoteLikelihood:
+    """The Dirichlet-multinomial log-likelihood of each item as a function of omega, less its value at omega = 0.
 
-    With tau fixed the log-likelihood is sum log(tau_i + k omega) over the second, third, ... vote for class i of each item, less
-    sum log(1 + k omega) over the second, third, ... vote on each item; k counts from 1.
+    With tau fixed it is the sum of log(tau_i + k omega) - log(tau_i) over the second, third, ... vote for class i (k = 1, 2, ...),
+    less the sum of log(1 + k omega) over the second, third, ... vote on the item.
     """
 
     def __init__(self, counts: Array, tau: Array) -> None:
-        self.k, self.tau = self._repeats(counts.ravel(), tau.ravel())
-        self.k_all, _ = self._repeats(counts.sum(axis=1), np.ones(len(counts)))
-
-    @staticmethod
-    def _repeats(votes: Array, tau: Array) -> tuple[Array, Array]:
-        extra = np.maximum(votes - 1, 0).astype(int)
+        m = counts.sum(axis=1, keepdims=True)
+        votes, tau = np.hstack([counts, m]), np.hstack([tau, np.ones_like(m)])
+        sign = np.hstack([np.ones_like(counts), -np.ones_like(m)])
+        extra = np.maximum(votes - 1, 0).astype(int).ravel()
         ends = np.cumsum(extra)
         k = np.arange(1, ends[-1] + 1) - np.repeat(ends - extra, extra)
-        return k.astype(float), np.repeat(tau, extra)
+        self.k, self.tau = k.astype(float), np.repeat(tau.ravel(), extra)
+        self.log_tau = np.log(self.tau)
+        self.sign = np.repeat(sign.ravel(), extra)
+        self.item = np.repeat(np.arange(votes.size) // votes.shape[1], extra)
+        self.n_items = len(counts)
 
-    def score(self, omega: float) -> float:
-        """Derivative of the log-likelihood with respect to omega."""
-        return float(np.sum(self.k / (self.tau + self.k * omega)) - np.sum(self.k_all / (1 + self.k_all * omega)))
+    def log_likelihood(self, omega: float) -> Array:
+        """Log-likelihood (n,) of each item, less that of the multinomial."""
+        return np.bincount(self.item, self.sign * (np.log(self.tau + self.k * omega) - self.log_tau), self.n_items)
+
+    def score(self, omega: float) -> Array:
+        """Derivative (n,) of the log-likelihood of each item with respect to omega."""
+        return np.bincount(self.item, self.sign * self.k / (self.tau + self.k * omega), self.n_items)

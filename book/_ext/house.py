@@ -1,0 +1,73 @@
+"""Sphinx extension: executed chapters in, console-clean pages out."""
+
+import os
+from pathlib import Path
+
+import chapters
+from docutils import nodes
+from sphinx.errors import SphinxError
+from sphinx_proof.nodes import proof_node
+
+
+class ChapterFailed(SphinxError):
+    category = "A chapter failed"
+
+
+def execute_chapters(app, config):
+    """Run the chapters before Sphinx reads its configuration's state.
+
+    The cache folder's name changes with the package, and with it a value of
+    the configuration: Sphinx then reads every page anew.
+    """
+    root = Path(app.srcdir)
+    os.environ["TQDM_DISABLE"] = "1"
+    try:
+        chapters.execute(root, timeout=config.nb_execution_timeout)
+    except chapters.ChapterError as error:
+        raise ChapterFailed(str(error)) from None
+    config.nb_execution_cache_path = str(chapters.cache_folder(root))
+
+
+def reread_summaries(app, env, added, changed, removed):
+    """The pages that list verdicts are out of date whenever one changes."""
+    root = Path(app.srcdir)
+    return [env.path2doc(str(path)) for path in chapters.summaries(root)]
+
+
+def mark_proof_word(app, doctree):
+    """Make the word that opens a proof one that the style sheet can reach."""
+    for node in doctree.findall(proof_node):
+        text = next(node.findall(nodes.Text), "")
+        if text.startswith("Proof. "):
+            word = nodes.inline("", "Proof.", classes=["proof-word"])
+            rest = nodes.Text(text.removeprefix("Proof."))
+            text.parent.replace(text, [word, rest])
+
+
+def drop_second_copies(app, pagename, templatename, context, doctree):
+    """Keep one copy of each inline script, and none of Thebe's.
+
+    Sphinx runs some set-up twice, and `const` twice is an error. Thebe, which
+    starts kernels from a page, does not work with this stack.
+    """
+    seen = set()
+    kept = []
+    for script in context["script_files"]:
+        attributes = getattr(script, "attributes", {})
+        body = attributes.get("body")
+        name = f"{getattr(script, 'filename', script)}"
+        if "THEBE" in (body or "") or "thebe" in name or body in seen:
+            continue
+        if body:
+            seen.add(body)
+        kept.append(script)
+    context["script_files"] = kept
+
+
+def setup(app):
+    app.connect("config-inited", execute_chapters)
+    app.connect("env-get-outdated", reread_summaries)
+    app.connect("doctree-read", mark_proof_word)
+    # After the extensions that add scripts for one page.
+    app.connect("html-page-context", drop_second_copies, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,281 @@
+"""The ledger: copied from the paper without a slip, judged by one rule, recomputed through the package."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from reference import gastro
+
+from softlabel import (TwoClassNormal, claims, estimate_alpha0, fit_logistic, relative_efficiency,
+                       simulate_relative_efficiency)
+
+# The tables of the paper, transcribed by hand a second time; alpha0 = 1, 10, 100, 1000 down the rows.
+ALPHAS = (1, 10, 100, 1000)
+TABLE_1 = {  # m: rows of the limit and of Delta = 1, 2, 3, 4 with standard errors
+    5: """1.67 | 1.58 0.07 | 1.82 0.08 | 1.68 0.08 | 1.74 0.08
+          3.67 | 3.33 0.15 | 3.74 0.18 | 3.78 0.19 | 3.51 0.16
+          4.81 | 4.65 0.21 | 4.79 0.23 | 4.87 0.23 | 5.09 0.22
+          4.98 | 4.57 0.20 | 5.21 0.24 | 5.03 0.23 | 4.99 0.21""",
+    10: """1.82 | 1.73 0.08 | 1.97 0.09 | 1.83 0.09 | 1.89 0.08
+           5.50 | 5.10 0.24 | 5.64 0.26 | 5.47 0.25 | 5.35 0.24
+           9.18 | 8.87 0.40 | 9.18 0.43 | 9.40 0.44 | 9.69 0.44
+           9.91 | 9.08 0.41 | 10.41 0.48 | 9.86 0.44 | 9.99 0.43""",
+    50: """1.96 | 1.86 0.08 | 2.12 0.09 | 2.00 0.10 | 2.03 0.09
+           9.17 | 8.52 0.38 | 9.38 0.45 | 9.23 0.45 | 8.84 0.40
+           33.67 | 32.50 1.48 | 34.68 1.62 | 34.53 1.61 | 36.64 1.67
+           47.67 | 43.28 1.95 | 50.85 2.31 | 48.85 2.23 | 48.32 2.22""",
+}
+MS = (5, 10, 20, 50, 100)
+TABLE_2 = """11.63 0.34 | 11.21 0.34 | 11.01 0.34 | 10.45 0.31 | 10.73 0.36
+             9.78 0.33 | 8.66 0.30 | 7.83 0.26 | 7.14 0.19 | 6.99 0.19
+             9.45 0.27 | 7.92 0.23 | 6.78 0.15 | 6.06 0.11 | 5.85 0.08
+             10.06 0.34 | 8.00 0.30 | 6.64 0.18 | 5.87 0.10 | 5.54 0.05"""
+TABLE_3 = """1.25 1.67 | 1.34 1.82 | 1.38 1.90 | 1.53 1.96 | 1.45 1.98
+             1.75 3.67 | 2.30 5.50 | 2.99 7.33 | 4.01 9.17 | 4.33 10.00
+             1.88 4.81 | 2.90 9.18 | 4.86 16.83 | 8.52 33.67 | 10.82 50.50
+             1.65 4.98 | 2.82 9.91 | 5.32 19.63 | 10.66 47.67 | 18.65 91.00"""
+
+
+def rows(text):
+    return [[cell.split() for cell in line.split("|")] for line in text.splitlines()]
+
+
+def all_cells():
+    """(id, printed, printed standard error or None) of every cell of the three tables."""
+    for m, text in TABLE_1.items():
+        for alpha0, (limit, *cells) in zip(ALPHAS, rows(text)):
+            yield f"table1.m{m}.alpha{alpha0}.are", limit[0], None
+            for delta, cell in zip((1, 2, 3, 4), cells):
+                yield f"table1.m{m}.alpha{alpha0}.delta{delta}", *cell
+    for alpha0, cells in zip(ALPHAS, rows(TABLE_2)):
+        for m, (value, se) in zip(MS, cells):
+            yield f"table2.m{m}.alpha{alpha0}", value + "%", se + "%"
+    for alpha0, cells in zip(ALPHAS, rows(TABLE_3)):
+        for m, (value, are) in zip(MS, cells):
+            yield f"table3.m{m}.alpha{alpha0}", value, None
+            yield f"table3.m{m}.alpha{alpha0}.are", are, None
+
+
+# ------------------------------------------------------------------ the ledger
+
+
+def test_every_cell_of_the_tables_is_as_printed():
+    cells = list(all_cells())
+    assert len(cells) == 12 * 5 + 20 + 40
+    for id, printed, se in cells:
+        assert (claims.claim(id).printed, claims.claim(id).se) == (printed, se), id
+    in_ledger = {id for id in claims.ledger() if id.startswith("table")}
+    assert in_ledger == {id for id, *_ in cells}
+
+
+@pytest.mark.parametrize("id, printed, se", [
+    ("fig2.error_share", "24%", None),
+    ("noise.boundary", "0.5", None),
+    ("gastro.alpha0.truth", "5.47", None),
+    ("gastro.alpha0.votes", "5.17", None),
+    ("gastro.interval.truth.lower", "3.32", None),
+    ("gastro.interval.truth.upper", "11.66", None),
+    ("gastro.interval.votes.lower", "2.94", None),
+    ("gastro.interval.votes.upper", "10.43", None),
+    ("fig1.gastro.n", "76", None),
+    ("fig1.gastro.m", "7", None),
+    ("fig1.gastro.all_positive", "32", None),
+    ("fig1.gastro.none_positive", "4", None),
+    ("fig1.birds.n", "108", None),
+    ("fig1.birds.m", "39", None),
+    ("fig1.adult.n", "496", None),
+    ("fig1.adult.m", "100", None),
+    ("wisconsin.N", "569", None),
+    ("wisconsin.truth_error.text", "13.29%", "0.37%"),
+])
+def test_numbers_of_the_text_are_as_printed(id, printed, se):
+    assert (claims.claim(id).printed, claims.claim(id).se) == (printed, se)
+
+
+@pytest.mark.parametrize("id", ["theorem1.information", "theorem2.are", "remark1.limit_m", "noise.joint_distribution"])
+def test_statements_have_no_number(id):
+    assert claims.claim(id).printed is None
+
+
+def test_ledger_is_well_formed():
+    text = (claims.files("softlabel") / "claims.yml").read_text()
+    entries = claims.yaml.safe_load(text)
+    ids = [entry["id"] for entry in entries]
+    assert len(ids) == len(set(ids)) == len(claims.ledger()) and list(claims.ledger()) == ids
+    for entry in entries:
+        assert set(entry) <= {"id", "where", "statement", "printed", "se", "reason"}, entry
+        assert all(isinstance(value, str) and value.strip() == value != "" for value in entry.values()), entry
+        if "printed" in entry:
+            assert np.isfinite(claims.claim(entry["id"]).value)
+        assert "se" not in entry or "printed" in entry
+
+
+# ------------------------------------------------------------------ the rule
+
+
+@pytest.mark.parametrize("id, value, se, verdict", [
+    # 5.47: half a unit is 0.005.
+    ("gastro.alpha0.truth", 5.47, 0, "agrees"),
+    ("gastro.alpha0.truth", 5.475, 0, "agrees"),
+    ("gastro.alpha0.truth", 5.465, 0, "agrees"),
+    ("gastro.alpha0.truth", 5.47499, 0, "agrees"),
+    ("gastro.alpha0.truth", 5.47501, 0, "differs"),
+    ("gastro.alpha0.truth", 5.46499, 0, "differs"),
+    # With our standard error 0.01: 0.005 + 0.03.
+    ("gastro.alpha0.truth", 5.5049, 0.01, "agrees"),
+    ("gastro.alpha0.truth", 5.505, 0.01, "agrees"),
+    ("gastro.alpha0.truth", 5.5051, 0.01, "differs"),
+    # 1.58 (0.07) with our 0.24: sqrt(0.07^2 + 0.24^2) = 0.25, so 0.005 + 0.75.
+    ("table1.m5.alpha1.delta1", 1.58 + 0.7549, 0.24, "agrees"),
+    ("table1.m5.alpha1.delta1", 1.58 - 0.7549, 0.24, "agrees"),
+    ("table1.m5.alpha1.delta1", 1.58 + 0.7551, 0.24, "differs"),
+    ("table1.m5.alpha1.delta1", 1.58 - 0.7551, 0.24, "differs"),
+    # The paper's error alone: 0.005 + 0.21.
+    ("table1.m5.alpha1.delta1", 1.58 + 0.2149, 0, "agrees"),
+    ("table1.m5.alpha1.delta1", 1.58 + 0.2151, 0, "differs"),
+    # A whole number: half of one. A trailing zero is a digit.
+    ("fig1.gastro.n", 76, 0, "agrees"),
+    ("fig1.gastro.n", 76.51, 0, "differs"),
+    ("table1.m10.alpha10.are", 5.506, 0, "differs"),
+    # Percentages are fractions here: 24% is 0.24 with half a unit of 0.005.
+    ("fig2.error_share", 0.2449, 0, "agrees"),
+    ("fig2.error_share", 0.2451, 0, "differs"),
+    ("fig2.error_share", 24, 0, "differs"),
+    # 13.29% (0.37%): 0.00005 + 3 * 0.0037.
+    ("wisconsin.truth_error.text", 0.1329 + 0.01114, 0, "agrees"),
+    ("wisconsin.truth_error.text", 0.1329 + 0.01116, 0, "differs"),
+    ("theorem1.information", True, 0, "agrees"),
+    ("theorem1.information", False, 0, "differs"),
+    ("theorem1.information", np.True_, 0, "agrees"),
+])
+def test_verdict_rule(id, value, se, verdict):
+    result = claims.check(id, value, se=se)
+    assert result.verdict == verdict and result.id == id and result.se == se
+    assert result.value == value and type(result.value) in (float, bool)
+    assert (result.reason is None) == (verdict == "agrees")
+    assert id in repr(result) and verdict in repr(result)
+
+
+def test_an_unexplained_difference_says_so():
+    assert claims.check("fig1.gastro.n", 80).reason == (claims.claim("fig1.gastro.n").reason or "unexplained")
+
+
+@pytest.mark.parametrize("id, value, se, words", [
+    ("table9.m5", 1.0, 0, ["table9.m5"]),
+    ("gastro.alpha0.truth", True, 0, ["gastro.alpha0.truth", "number"]),
+    ("theorem1.information", 1.0, 0, ["theorem1.information", "True or False"]),
+    ("theorem1.information", 1, 0, ["theorem1.information", "True or False"]),
+    ("gastro.alpha0.truth", np.nan, 0, ["finite"]),
+    ("gastro.alpha0.truth", np.inf, 0, ["finite"]),
+    ("gastro.alpha0.truth", 5.47, -1, ["se"]),
+    ("gastro.alpha0.truth", 5.47, np.nan, ["se"]),
+    ("gastro.alpha0.truth", "5.47", 0, ["gastro.alpha0.truth", "number"]),
+    ("gastro.alpha0.truth", None, 0, ["gastro.alpha0.truth", "number"]),
+    ("theorem1.information", None, 0, ["theorem1.information"]),
+])
+def test_wrong_checks_are_errors(id, value, se, words):
+    with pytest.raises(ValueError) as caught:
+        claims.check(id, value, se=se)
+    assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_skip():
+    result = claims.skip("fig1.gastro.n", "no file")
+    assert (result.verdict, result.reason, result.value) == ("not checked", "no file", None)
+    assert "not checked" in repr(result) and "no file" in repr(result)
+    with pytest.raises(ValueError, match="table9"):
+        claims.skip("table9", "no file")
+
+
+def test_verdict_table_without_a_build_has_every_claim_unchecked(tmp_path):
+    table = claims.verdict_table(tmp_path / "verdicts.json")
+    assert list(table["id"]) == list(claims.ledger()) and set(table["verdict"]) == {"not checked"}
+
+
+def test_format_like_keeps_one_digit_more():
+    for value, printed, text in [(5.4739, "5.47", "5.474"), (0.2248, "24%", "22.5%"), (True, None, "holds"),
+                                 (0.13287, "13.29%", "13.287%"), (5.5, "5.50", "5.500")]:
+        assert claims.format_like(value, printed) == text
+
+
+def test_checks_outside_a_notebook_print_nothing(capsys):
+    claims.check("fig1.gastro.n", 76)
+    claims.skip("fig1.gastro.n", "no file")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_verdicts_can_be_written_as_json():
+    from dataclasses import asdict
+    for verdict in (claims.check("fig1.gastro.n", np.int64(76)), claims.check("theorem1.information", np.True_),
+                    claims.check("gastro.alpha0.truth", np.float64(5.5), se=np.float64(0.1)), claims.skip("theorem2.are", "x")):
+        assert json.loads(json.dumps(asdict(verdict)))["id"] == verdict.id
+
+
+# ------------------------------------------------------------------ recomputed
+
+
+@pytest.mark.parametrize("labels", ["truth", "votes"])
+def test_alpha0_of_the_real_data_agrees(labels):
+    X, counts, y = gastro()
+    fit = fit_logistic(X, y if labels == "truth" else counts)
+    alpha0 = estimate_alpha0(counts, fit.posterior(X)).alpha0
+    assert claims.check(f"gastro.alpha0.{labels}", alpha0).verdict == "agrees"
+    other = "votes" if labels == "truth" else "truth"
+    assert claims.check(f"gastro.alpha0.{other}", alpha0).verdict == "differs"  # the check tells them apart
+
+
+def test_counts_of_the_real_data_agree():
+    X, counts, _ = gastro()
+    positive = np.asarray(counts)[:, 0]
+    values = {"n": len(X), "m": np.asarray(counts).sum(axis=1).max(), "all_positive": (positive == 7).sum(),
+              "none_positive": (positive == 0).sum()}
+    for name, value in values.items():
+        assert claims.check(f"fig1.gastro.{name}", value).verdict == "agrees"
+
+
+@pytest.mark.parametrize("table, ms", [("table1", (5, 10, 50)), ("table3", MS)])
+def test_theoretical_efficiencies_agree(table, ms):
+    for m, alpha0 in itertools.product(ms, ALPHAS):
+        id = f"{table}.m{m}.alpha{alpha0}.are"
+        assert claims.check(id, relative_efficiency(m, alpha0)).verdict == "agrees", id
+        if alpha0 < 100 and m != alpha0**2:  # there the two formulas agree by chance
+            assert claims.check(id, (m + alpha0) / (1 + alpha0)).verdict == "differs", id
+
+
+def test_share_of_label_errors_agrees_within_its_sampling_error():
+    share = 2 * TwoClassNormal.canonical(2.0).fisher_information()[0, 0]
+    se = np.sqrt(share * (1 - share) / 500)
+    assert claims.check("fig2.error_share", share, se=se).verdict == "agrees"
+    # Not by a wide net: Delta = 1 or 3, or no allowance for 500 items, and it differs.
+    assert claims.check("fig2.error_share", share).verdict == "differs"
+    for delta in (1.0, 3.0):
+        other = 2 * TwoClassNormal.canonical(delta).fisher_information()[0, 0]
+        assert claims.check("fig2.error_share", other, se=se).verdict == "differs"
+
+
+def check_table_1(seed):
+    frame = simulate_relative_efficiency([1, 2, 3, 4], [5, 10, 50], ALPHAS, n_sims=1000, rng=seed)
+    assert len(frame) == 48
+    for row in frame.itertuples():
+        id = f"table1.m{row.m}.alpha{row.alpha0:g}.delta{row.delta:g}"
+        verdict = claims.check(id, row.re, se=row.re_se)
+        assert verdict.verdict == "agrees", f"{verdict} (standard error {row.re_se:.3f})"
+        # Our errors are no wider than the paper's, or agreement would be cheap.
+        assert row.re_se < 1.6 * claims._number(claims.claim(id).se), id
+    return frame
+
+
+@pytest.mark.parametrize("seed", [0, 2021])
+def test_table_1_agrees(seed):
+    frame = check_table_1(seed)
+    # The same rule sees a wrong cell: next alpha0, next m.
+    assert claims.check("table1.m5.alpha10.delta1", frame["re"][0], se=frame["re_se"][0]).verdict == "differs"
+    assert pd.api.types.is_float_dtype(frame["re"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+def test_table_1_agrees_with_other_seeds(seed):
+    check_table_1(seed)

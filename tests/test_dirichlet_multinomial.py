@@ -1,0 +1,273 @@
+"""The vote model: log-probabilities against mpmath and SciPy, moments by enumeration, draws by goodness of fit."""
+
+import mpmath
+import numpy as np
+import pytest
+from reference import all_counts, exact_logpmf
+from scipy import stats
+
+from softlabel import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
+
+ALPHAS = [1e-300, 1e-8, 1e-3, 0.05, 0.7, 1.0, 5.47, 30.0, 1e3, 1e6, 1e9, 1e12, 1e15, 1e17, 1e30, 1e150, 1e300, np.inf]
+TAU2, TAU3 = np.array([0.7, 0.3]), np.array([0.6, 0.3, 0.1])
+ITEMS = [
+    ([0, 0], [0.3, 0.7]),
+    ([1, 0], [0.3, 0.7]),
+    ([7, 0], [0.7, 0.3]),
+    ([3, 4], [0.5, 0.5]),
+    ([12, 27], [0.123456789, 0.876543211]),
+    ([60, 40], [1e-3, 1 - 1e-3]),
+    ([1, 6], [1e-17, 1.0]),
+    ([2, 5], [1e-300, 1.0]),
+    ([1, 6], [1e-305, 1.0]),  # alpha0 tau is not a normal number even at alpha0 = 1e-8
+    ([5, 0], [1.0, 0.0]),
+    ([3, 2, 1], [0.2, 0.5, 0.3]),
+    ([0, 9, 0], [0.2, 0.5, 0.3]),
+    ([4, 0, 3], [0.25, 1e-12, 0.75 - 1e-12]),
+]
+
+
+# ------------------------------------------------------------------ log-probabilities
+
+
+def test_the_exact_reference_is_the_gamma_function_form():
+    """The products of the reference, checked once against log-gamma functions with many digits."""
+    with mpmath.workdps(60):
+        g = mpmath.loggamma
+        for counts, tau, a in [([3, 4], [0.5, 0.5], 5.47), ([3, 2, 1], [0.2, 0.5, 0.3], 0.05)]:
+            m, a = sum(counts), mpmath.mpf(a)
+            total = a * mpmath.fsum(mpmath.mpf(t) for t in tau)
+            value = g(m + 1) + g(total) - g(total + m)
+            for s, t in zip(counts, tau):
+                value += g(a * mpmath.mpf(t) + s) - g(a * mpmath.mpf(t)) - g(s + 1)
+            # 1e-15: the rows of tau sum to one in floating point only.
+            assert abs(value - exact_logpmf(counts, tau, float(a))) < 1e-15
+
+
+@pytest.mark.parametrize("alpha0", ALPHAS)
+@pytest.mark.parametrize("counts, tau", ITEMS)
+def test_logpmf_is_right_to_1e_12(counts, tau, alpha0):
+    value = dm_logpmf([counts], [tau], alpha0)[0]
+    expected = float(exact_logpmf(counts, tau, alpha0))
+    # 1e-12 an item is what is asked; beyond |value| = 1000 the float format itself sets 1e-15 relative.
+    assert value == pytest.approx(expected, abs=1e-12, rel=1e-15)
+
+
+def test_the_tolerance_would_catch_the_usual_form():
+    """scipy.stats.betabinom works with log-beta functions and is off by more than 0.1 at alpha0 = 1e15."""
+    with np.errstate(all="ignore"):
+        usual = stats.betabinom.logpmf(12, 39, 0.3e15, 0.7e15)
+    assert abs(usual - float(exact_logpmf([12, 27], [0.3, 0.7], 1e15))) > 0.1
+
+
+@pytest.mark.parametrize("alpha0", ALPHAS)
+@pytest.mark.parametrize("tau", [TAU2, TAU3, [1e-9, 1 - 1e-9], [1.0, 0.0], [0.0, 0.4, 0.6]])
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_probabilities_sum_to_one(tau, m, alpha0):
+    counts = all_counts(m, len(tau))
+    total = np.exp(dm_logpmf(counts, np.tile(tau, (len(counts), 1)), alpha0)).sum()
+    assert total == pytest.approx(1, abs=1e-13)  # rounding of at most 36 terms
+
+
+@pytest.mark.parametrize("alpha0", [0.05, 0.7, 5.47, 30.0, 1e3])
+def test_agrees_with_scipy_at_moderate_values(alpha0):
+    counts = all_counts(9, 2)
+    ours = dm_logpmf(counts, np.tile(TAU2, (10, 1)), alpha0)
+    # 1e-10: log-gamma differences of SciPy lose some digits.
+    np.testing.assert_allclose(ours, stats.betabinom.logpmf(counts[:, 0], 9, *(alpha0 * TAU2)), atol=1e-10)
+    counts = all_counts(5, 3)
+    ours = dm_logpmf(counts, np.tile(TAU3, (len(counts), 1)), alpha0)
+    np.testing.assert_allclose(ours, stats.dirichlet_multinomial.logpmf(counts, alpha0 * TAU3, 5), atol=1e-10)
+
+
+def test_infinity_is_the_multinomial():
+    counts = all_counts(6, 3)
+    ours = dm_logpmf(counts, np.tile(TAU3, (len(counts), 1)), np.inf)
+    np.testing.assert_allclose(ours, stats.multinomial.logpmf(counts, 6, TAU3), atol=1e-12)
+
+
+def test_a_class_without_probability():
+    counts, tau = [[1, 3], [0, 4], [0, 0]], [[0.0, 1.0]] * 3
+    for alpha0 in (1e-300, 1.0, 1e300, np.inf):
+        np.testing.assert_array_equal(dm_logpmf(counts, tau, alpha0), [-np.inf, 0.0, 0.0])
+
+
+def test_items_do_not_mix():
+    counts = np.array([[7, 0], [3, 4], [0, 0], [10, 90]])
+    tau = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.3, 0.7]])
+    each = [dm_logpmf(counts[[j]], tau[[j]], 2.0)[0] for j in range(4)]
+    np.testing.assert_allclose(dm_logpmf(counts, tau, 2.0), each, rtol=1e-14)  # sums in another order
+
+
+def test_thousands_of_votes_an_item():
+    value = dm_logpmf([[20_000, 10_000]], [[0.6, 0.4]], 3.5)[0]
+    # 1e-10: a sum of 60,000 logarithms whose absolute values add up to some 1e5.
+    assert value == pytest.approx(float(exact_logpmf([20_000, 10_000], [0.6, 0.4], 3.5)), abs=1e-10)
+
+
+# ------------------------------------------------------------------ moments
+
+
+@pytest.mark.parametrize("tau", [TAU2, TAU3])
+@pytest.mark.parametrize("m", [1, 2, 7])
+@pytest.mark.parametrize("alpha0", [0.05, 1.0, 30.0, np.inf])
+def test_mean_and_covariance_by_enumeration(tau, m, alpha0):
+    counts = all_counts(m, len(tau))
+    weight = np.exp(dm_logpmf(counts, np.tile(tau, (len(counts), 1)), alpha0))
+    mean = weight @ counts
+    np.testing.assert_allclose(mean, m * tau, rtol=1e-12)  # for every alpha0
+    cov = (counts - mean).T @ ((counts - mean) * weight[:, None])
+    expected = variance_inflation(m, alpha0) * m * (np.diag(tau) - np.outer(tau, tau))
+    np.testing.assert_allclose(cov, expected, atol=1e-12)
+
+
+def test_variance_inflation_closed_form_and_limits():
+    # By hand: (m + alpha0) / (1 + alpha0).
+    assert variance_inflation(5, 1) == 3
+    assert variance_inflation(7, 2) == 3
+    assert variance_inflation(1, 0.3) == 1
+    assert variance_inflation(5, 1e-300) == 5
+    assert variance_inflation(5, 1e300) == variance_inflation(5, np.inf) == 1
+    assert type(variance_inflation(5, 1)) is float
+    # Close to 1 every digit counts: (m - 1) / (1 + alpha0) of excess.
+    assert variance_inflation(5, 1e6) - 1 == pytest.approx(4 / 1000001, rel=1e-9)
+    m, a = np.array([[1.0], [5], [50]]), np.array([0.5, 1, 10])
+    np.testing.assert_allclose(variance_inflation(m, a), (m + a) / (1 + a), rtol=1e-15)
+
+
+# ------------------------------------------------------------------ draws
+
+
+def draw(tau, m, alpha0, size, seed=0):
+    return sample_votes(np.tile(tau, (size, 1)), m, alpha0, rng=seed)
+
+
+def fit_pvalue(votes, tau, m, alpha0):
+    """Pearson's chi-square of drawn votes against exp(dm_logpmf); rare cells are merged."""
+    cells = all_counts(m, len(tau))
+    p = np.exp(dm_logpmf(cells, np.tile(tau, (len(cells), 1)), alpha0))
+    observed = np.array([(votes == cell).all(axis=1).sum() for cell in cells])
+    assert observed.sum() == len(votes)
+    expected = p / p.sum() * len(votes)
+    rare = expected < 5
+    if rare.any():
+        observed = np.append(observed[~rare], observed[rare].sum())
+        expected = np.append(expected[~rare], expected[rare].sum())
+    return stats.chisquare(observed, expected).pvalue
+
+
+@pytest.mark.parametrize("tau", [TAU2, TAU3])
+@pytest.mark.parametrize("alpha0", [0.05, 1.0, 30.0, np.inf])
+def test_votes_follow_the_distribution(tau, alpha0):
+    votes = draw(tau, 6, alpha0, 40_000)
+    # 1e-3 with a fixed seed: fails for one correct sampler in a thousand, and this one passes.
+    assert fit_pvalue(votes, tau, 6, alpha0) > 1e-3
+    # The same test rejects neighbours: half or twice alpha0, and classes in another order.
+    wrong = [(tau[::-1], alpha0)]
+    wrong += [(tau, 8.0)] if np.isinf(alpha0) else [(tau, alpha0 * 2), (tau, alpha0 / 2), (tau, np.inf)]
+    for other_tau, other_alpha0 in wrong:
+        assert fit_pvalue(votes, other_tau, 6, other_alpha0) < 1e-6
+
+
+@pytest.mark.parametrize("tau", [TAU2, TAU3])
+@pytest.mark.parametrize("alpha0", [0.05, 1.0, 30.0, np.inf])
+def test_moments_of_votes(tau, alpha0):
+    m, size = 9, 40_000
+    votes = draw(tau, m, alpha0, size, seed=1)
+    variance = m * tau * (1 - tau) * variance_inflation(m, alpha0)
+    # Five standard errors of a mean, fixed seed.
+    assert np.all(np.abs(votes.mean(axis=0) - m * tau) < 5 * np.sqrt(variance / size))
+    centred = votes - m * tau
+    products = centred[:, :, None] * centred[:, None, :]
+    expected = variance_inflation(m, alpha0) * m * (np.diag(tau) - np.outer(tau, tau))
+    error = products.std(axis=0) / np.sqrt(size)
+    assert np.all(np.abs(products.mean(axis=0) - expected) < 5 * error)
+
+
+@pytest.mark.parametrize("alpha0", [3.0, 20.0])
+def test_probabilities_of_the_hierarchy_are_dirichlet(alpha0):
+    p = sample_probabilities(np.tile(TAU3, (20_000, 1)), alpha0, rng=2)
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-14)
+    for k in range(3):
+        a, b = alpha0 * TAU3[k], alpha0 * (1 - TAU3[k])
+        # Kolmogorov-Smirnov, fixed seed; the margin with twice the concentration is rejected.
+        assert stats.kstest(p[:, k], stats.beta(a, b).cdf).pvalue > 1e-3
+        assert stats.kstest(p[:, k], stats.beta(2 * a, 2 * b).cdf).pvalue < 1e-6
+    # Margins alone do not make a Dirichlet: the covariance of two classes is -tau_1 tau_2 / (1 + alpha0).
+    products = (p[:, 0] - TAU3[0]) * (p[:, 1] - TAU3[1])
+    error = products.std() / np.sqrt(len(p))
+    assert abs(products.mean() + TAU3[0] * TAU3[1] / (1 + alpha0)) < 5 * error
+
+
+def test_items_are_drawn_independently():
+    """Two items with p shared between them would be correlated by far more than 5 / sqrt(20,000)."""
+    votes = sample_votes(np.full((20_000, 2, 2), 0.5), 9, 0.5, rng=3)
+    assert abs(np.corrcoef(votes[:, 0, 0], votes[:, 1, 0])[0, 1]) < 5 / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize("g", [2, 3])
+@pytest.mark.parametrize("alpha0", [1e-300, 1e-8, 1.0, 1e8, 1e300, np.inf])
+def test_extremes_of_tau_keep_the_support(g, alpha0):
+    tau = np.vstack([np.eye(g), [[1e-300, 1.0] + [0.0] * (g - 2)], [[0.5, 0.5] + [0.0] * (g - 2)]])
+    for seed in range(20):
+        p = sample_probabilities(tau, alpha0, rng=seed)
+        votes = sample_votes(tau, 9, alpha0, rng=seed)
+        assert np.isfinite(p).all() and np.all((p >= 0) & (p <= 1))
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-14)
+        np.testing.assert_array_equal(votes[:g], 9 * np.eye(g))
+        np.testing.assert_array_equal(votes.sum(axis=1), 9)
+        assert votes.min() >= 0 and not votes[tau == 0].any() and not p[tau == 0].any()
+
+
+def test_alpha0_near_zero_makes_labellers_agree_and_keeps_the_mean():
+    for alpha0 in (1e-300, 1e-10):
+        for tau in (TAU2, TAU3):
+            votes = draw(tau, 9, alpha0, 10_000, seed=4)
+            assert np.all(votes.max(axis=1) == 9)
+            share = votes.mean(axis=0) / 9
+            assert np.all(np.abs(share - tau) < 5 * np.sqrt(tau * (1 - tau) / 10_000))  # 5 standard errors
+
+
+def test_alpha0_beyond_bounds_is_the_multinomial():
+    for alpha0 in (1e15, 1e300):
+        p = sample_probabilities(np.tile(TAU3, (1000, 1)), alpha0, rng=5)
+        np.testing.assert_allclose(p, np.tile(TAU3, (1000, 1)), atol=1e-6)  # sd 1.5e-8 at 1e15
+    np.testing.assert_array_equal(sample_probabilities([TAU3], np.inf, rng=5), [TAU3])
+
+
+def test_shapes_and_numbers_of_labellers():
+    tau = np.random.default_rng(6).dirichlet([1, 1, 1], size=(4, 5))
+    assert sample_votes(tau, 3, 1.0, rng=0).shape == (4, 5, 3)
+    each = np.arange(1, 6)
+    votes = sample_votes(tau, each, 1.0, rng=0)
+    np.testing.assert_array_equal(votes.sum(axis=-1), np.tile(each, (4, 1)))
+    every = np.arange(1, 21).reshape(4, 5)
+    np.testing.assert_array_equal(sample_votes(tau, every, 1.0, rng=0).sum(axis=-1), every)
+    assert votes.dtype.kind == "i"
+
+
+def test_one_labeller_is_a_draw_from_tau_whatever_alpha0():
+    for alpha0 in (0.05, 1.0, np.inf):
+        assert fit_pvalue(draw(TAU3, 1, alpha0, 20_000, seed=7), TAU3, 1, np.inf) > 1e-3
+
+
+@pytest.mark.parametrize("function", [lambda rng: sample_votes([TAU3] * 50, 7, 2.0, rng=rng),
+                                      lambda rng: sample_probabilities([TAU3] * 50, 2.0, rng=rng)])
+def test_randomness_comes_from_rng_alone(function):
+    np.random.seed(0)
+    before = np.random.get_state()[1].copy()
+    first = function(42)
+    np.testing.assert_array_equal(function(42), first)
+    np.testing.assert_array_equal(function(np.random.default_rng(42)), first)
+    assert (function(43) != first).any() and (function(None) != function(None)).any()
+    rng = np.random.default_rng(42)
+    assert (function(rng) != function(rng)).any()  # a generator moves on
+    np.testing.assert_array_equal(np.random.get_state()[1], before)
+
+
+def test_does_not_touch_its_input():
+    tau = np.tile(TAU3, (5, 1))
+    for alpha0 in (1.0, np.inf):
+        sample_probabilities(tau, alpha0, rng=0)[:] = -1
+        sample_votes(tau, 3, alpha0, rng=0)
+        np.testing.assert_array_equal(tau, np.tile(TAU3, (5, 1)))

@@ -1,0 +1,311 @@
+"""Two normal classes: published numbers, and quadrature, mpmath and Monte Carlo in general position."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from softlabel import TwoClassNormal, sample_votes
+
+GENERAL = [
+    TwoClassNormal([1.0, -0.5], [-0.3, 0.4], [[1.5, 0.6], [0.6, 0.8]], prior1=0.3),
+    TwoClassNormal([2.0], [0.5], [[0.49]], prior1=0.8),
+    TwoClassNormal([0.2, 1, 3], [1, 1, 2], [[2, 0.3, 0], [0.3, 1, -0.2], [0, -0.2, 0.7]], prior1=0.55),
+]
+ids = ["p=2", "p=1", "p=3"]
+
+
+def exact_error_rate(model, coef):
+    """pi_1 Phi(-eta(mu_1) / s) + pi_2 Phi(eta(mu_2) / s), s^2 = b' Sigma b, with 40 digits."""
+    b = [mpmath.mpf(c) for c in coef[1:]]
+    p = len(b)
+    s = mpmath.sqrt(sum(b[i] * b[k] * mpmath.mpf(float(model.cov[i, k])) for i in range(p) for k in range(p)))
+    at = [coef[0] + sum(b[i] * mpmath.mpf(float(mean[i])) for i in range(p)) for mean in (model.mean1, model.mean2)]
+    prior = mpmath.mpf(model.prior1)
+    return prior * mpmath.ncdf(-at[0] / s) + (1 - prior) * mpmath.ncdf(at[1] / s)
+
+
+def density(model, y):
+    one = stats.multivariate_normal(model.mean1, model.cov).pdf(y)
+    two = stats.multivariate_normal(model.mean2, model.cov).pdf(y)
+    return model.prior1 * one, (1 - model.prior1) * two
+
+
+# ------------------------------------------------------------------ published numbers
+
+
+@pytest.mark.parametrize("delta, expected", [(1, 0.397973), (2, 0.224800), (3, 0.098621), (4, 0.034299)])
+def test_expected_share_of_label_errors(delta, expected):
+    """E[1 - sum tau_i^2] = 2 E[tau_1 tau_2], which is twice the (0, 0) entry of the information."""
+    model = TwoClassNormal.canonical(delta)
+    assert 2 * model.fisher_information()[0, 0] == pytest.approx(expected, abs=5.1e-7)  # last printed digit
+    y = np.linspace(-15, 15, 60_001)
+    tau = TwoClassNormal.canonical(delta, p=1).posterior(y[:, None])
+    weight = sum(density(TwoClassNormal.canonical(delta, p=1), y[:, None]))
+    # Trapezium on an analytic, rapidly falling function: exact to rounding.
+    assert integrate.trapezoid((1 - (tau**2).sum(axis=1)) * weight, y) == pytest.approx(expected, abs=5.1e-7)
+
+
+@pytest.mark.parametrize("delta, i00, i11", [(1, 0.19898643, 0.16418401), (3, 0.04931063, 0.02103924)])
+def test_fisher_information_of_the_canonical_pair(delta, i00, i11):
+    info = TwoClassNormal.canonical(delta).fisher_information()
+    np.testing.assert_allclose([info[0, 0], info[1, 1]], [i00, i11], atol=5.1e-9)  # last printed digit
+    # By symmetry: the other direction is standard normal and independent, all cross terms vanish.
+    np.testing.assert_allclose(info, np.diag([i00, i11, i00]), atol=5.1e-9)
+
+
+@pytest.mark.parametrize("delta, expected", [(1, 0.884647), (2, 0.538192), (3, 0.437761), (4, 0.393535)])
+def test_limit_of_the_excess_error(delta, expected):
+    model = TwoClassNormal.canonical(delta, p=2)
+    assert model.excess_error() == pytest.approx(expected, abs=5.1e-7)  # last printed digit
+    J, info = model.error_curvature(), model.fisher_information()
+    assert model.excess_error() == pytest.approx(np.trace(J @ np.linalg.inv(info)), rel=1e-12)
+
+
+@pytest.mark.parametrize("delta, efficiency", [(1, 0.995), (1.5, 0.968), (2, 0.899), (2.5, 0.786), (3, 0.641),
+                                               (3.5, 0.486), (4, 0.343)])
+def test_efron_1975(delta, efficiency):
+    """Efficiency of logistic regression to the normal discriminant rule, three printed digits."""
+    i00 = TwoClassNormal.canonical(delta).fisher_information()[0, 0]
+    assert (1 + delta**2 / 4) * 4 * i00 == pytest.approx(efficiency, abs=5.1e-4)
+
+
+@pytest.mark.parametrize("delta", [0.01, 1, 2, 3, 4, 20])
+@pytest.mark.parametrize("p", [1, 2, 5])
+def test_bayes_error_is_phi_of_minus_half_delta(delta, p):
+    model = TwoClassNormal.canonical(delta, p=p)
+    assert model.bayes_error() == pytest.approx(stats.norm.cdf(-delta / 2), rel=1e-13)
+    assert model.error_rate(model.coef) == pytest.approx(model.bayes_error(), rel=1e-13)
+    np.testing.assert_allclose(model.coef, [0, delta] + [0] * (p - 1), atol=1e-15)
+
+
+def test_bayes_error_of_unequal_priors():
+    # Phi(-d/2 - log(k)/d) pi_1 + Phi(-d/2 + log(k)/d) pi_2 with k = pi_1 / pi_2: textbook formula.
+    d, pi = 1.7, 0.8
+    t = np.log(pi / (1 - pi)) / d
+    expected = pi * stats.norm.cdf(-d / 2 - t) + (1 - pi) * stats.norm.cdf(-d / 2 + t)
+    assert TwoClassNormal.canonical(d, prior1=pi).bayes_error() == pytest.approx(expected, rel=1e-13)
+
+
+# ------------------------------------------------------------------ general position
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_posterior_is_bayes_rule_and_a_logistic_regression(model):
+    Y, _ = model.sample(50, rng=0)
+    one, two = density(model, Y)
+    tau = model.posterior(Y)
+    np.testing.assert_allclose(tau, np.column_stack([one, two]) / (one + two)[:, None], rtol=1e-10)  # rounding
+    eta = model.coef[0] + Y @ model.coef[1:]
+    np.testing.assert_allclose(tau[:, 0] / tau[:, 1], np.exp(eta), rtol=1e-10)
+
+
+def test_posterior_columns_do_not_round_to_zero():
+    model = TwoClassNormal.canonical(2.0, p=1)
+    tau = model.posterior([[30.0], [-30.0]])  # eta = 60 and -60: 1 - tau would be 0
+    np.testing.assert_allclose([tau[0, 1], tau[1, 0]], np.exp(-60), rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_error_rate_is_the_exact_formula(model):
+    rng = np.random.default_rng(1)
+    coef = rng.normal(size=(20, len(model.coef)))
+    with mpmath.workdps(40):
+        expected = [float(exact_error_rate(model, [mpmath.mpf(c) for c in b])) for b in coef]
+    np.testing.assert_allclose(model.error_rate(coef), expected, rtol=1e-12)  # rounding
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_error_rate_against_monte_carlo(model):
+    size = 200_000
+    Y, z = model.sample(size, rng=2)
+    for seed in range(5):
+        b = model.coef + np.random.default_rng(seed).normal(size=len(model.coef), scale=0.7)
+        wrong = ((b[0] + Y @ b[1:] > 0) != z).mean()
+        rate = model.error_rate(b)
+        assert abs(wrong - rate) < 5 * np.sqrt(rate * (1 - rate) / size)  # five standard errors, below 0.006
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_error_rate_depends_on_the_rule_only(model):
+    coef = np.random.default_rng(3).normal(size=(4, 3, len(model.coef)))
+    rate = model.error_rate(coef)
+    assert rate.shape == (4, 3) and type(model.error_rate(coef[0, 0])) is float
+    for factor in (1e-100, 0.3, 7, 1e100):
+        np.testing.assert_allclose(model.error_rate(factor * coef), rate, rtol=1e-10)  # rounding
+    np.testing.assert_allclose(model.error_rate(-coef), 1 - rate, rtol=1e-10)  # the opposite rule
+    assert np.all(rate >= model.bayes_error())
+
+
+def test_error_rate_of_rules_without_slopes():
+    model = TwoClassNormal.canonical(2.0, prior1=0.3)
+    # Always positive errs on the negatives, always negative on the positives; "> 0" makes zero negative.
+    np.testing.assert_array_equal(model.error_rate([[1, 0, 0], [-1, 0, 0], [0, 0, 0]]), [0.7, 0.3, 0.3])
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_error_curvature_is_half_the_hessian_of_the_error_rate(model):
+    q = len(model.coef)
+    # The exact rate differentiated with 40 digits at the rule in double precision.
+    with mpmath.workdps(40):
+        b = [mpmath.mpf(float(c)) for c in model.coef]
+        H = np.empty((q, q))
+        for i in range(q):
+            for k in range(q):
+                order = tuple(int(j == i) + int(j == k) for j in range(q))
+                H[i, k] = float(mpmath.diff(lambda *c: exact_error_rate(model, c), tuple(b), order))
+    J = model.error_curvature()
+    np.testing.assert_allclose(J, H / 2, atol=1e-10)  # the rule itself is rounded to 1e-16
+    # And of the package's own error rate, by second differences: h^2 truncation.
+    h = 1e-3
+    steps = h * np.eye(q)
+    rate = model.error_rate
+    differences = [[(rate(model.coef + u + v) - rate(model.coef + u - v) - rate(model.coef - u + v)
+                     + rate(model.coef - u - v)) / (4 * h**2) for v in steps] for u in steps]
+    np.testing.assert_allclose(J, np.array(differences) / 2, atol=1e-5)
+    np.testing.assert_allclose(J @ model.coef, 0, atol=1e-14)  # a multiple of a rule is the same rule
+
+
+def test_fisher_information_by_quadrature_p1():
+    model = GENERAL[1]
+
+    def entry(k):
+        def integrand(y):
+            one, two = density(model, [y])
+            return one * two / (one + two) * y**k
+        return integrate.quad(integrand, -4, 8, epsabs=1e-13, epsrel=1e-12, limit=200)[0]
+
+    expected = [[entry(0), entry(1)], [entry(1), entry(2)]]
+    np.testing.assert_allclose(model.fisher_information(), expected, rtol=1e-9)  # tolerance of quad
+
+
+def test_fisher_information_by_double_quadrature_p2():
+    model = GENERAL[0]
+    one, two = (stats.multivariate_normal(mean, model.cov) for mean in (model.mean1, model.mean2))
+
+    def weight(y):
+        a, b = 0.3 * one.pdf(y), 0.7 * two.pdf(y)
+        return a * b / (a + b)
+
+    # Trapezium in both directions: exact to rounding for such functions, and quicker than dblquad.
+    u, v = np.linspace(-10, 10, 401), np.linspace(-8, 8, 401)
+    grid = np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1)
+    w = weight(grid) * (u[1] - u[0]) * (v[1] - v[0])
+    x = np.concatenate([np.ones((401, 401, 1)), grid], axis=-1)
+    expected = np.einsum("uv,uvi,uvk->ik", w, x, x)
+    np.testing.assert_allclose(model.fisher_information(), expected, rtol=1e-9)
+    # One entry by dblquad, to vouch for the grid.
+    value = integrate.dblquad(lambda s, r: weight([r, s]), -10, 10, -8, 8, epsabs=1e-7, epsrel=1e-7)[0]
+    assert value == pytest.approx(expected[0, 0], rel=1e-6)
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_fisher_information_by_monte_carlo(model):
+    size = 400_000
+    Y, z = model.sample(size, rng=4)
+    x = np.column_stack([np.ones(size), Y])
+    score = x * (z - model.posterior(Y)[:, 0])[:, None]
+    products = score[:, :, None] * score[:, None, :]
+    error = products.std(axis=0) / np.sqrt(size)
+    # Covariance of the score of a true label, drawn and not derived: five standard errors.
+    assert np.all(np.abs(products.mean(axis=0) - model.fisher_information()) < 5 * error)
+    assert np.all(error < 0.01 * np.sqrt(np.outer(*[np.diag(model.fisher_information())] * 2)) * 2)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 8.0, 20.0, 40.0])
+def test_information_and_curvature_at_extreme_distances(delta):
+    info = TwoClassNormal.canonical(delta).fisher_information()
+    with mpmath.workdps(30):
+        def integrand(t):
+            return mpmath.npdf(t, mpmath.mpf(delta) / 2) / 2 / (1 + mpmath.exp(delta * t))
+        expected = [float(2 * mpmath.quad(lambda t: t**k * integrand(t), [*(j / delta for j in range(0, 41, 2)), 60]))
+                    if delta > 1 else float(mpmath.quad(lambda t: t**k * integrand(t), range(-40, 41, 4)))
+                    for k in (0, 2)]
+    # Relative 1e-8: the entries fall to 1e-89, where an absolute tolerance would compare nothing.
+    np.testing.assert_allclose([info[0, 0], info[1, 1]], expected, rtol=1e-8)
+    assert np.isfinite(TwoClassNormal.canonical(delta).excess_error())
+
+
+# ------------------------------------------------------------------ invariance
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_affine_maps_of_the_features_change_nothing_that_matters(model):
+    p = len(model.mean1)
+    rng = np.random.default_rng(5)
+    for A, b in [(rng.normal(size=(p, p)) + 2 * np.eye(p), rng.normal(size=p)), (1e4 * np.eye(p), np.full(p, 7.0)),
+                 (np.diag(np.logspace(-2, 2, p)), np.zeros(p))]:
+        cov = A @ model.cov @ A.T
+        other = TwoClassNormal(A @ model.mean1 + b, A @ model.mean2 + b, (cov + cov.T) / 2, model.prior1)
+        # 1e-8: rounding, enlarged by the condition of A.
+        assert other.bayes_error() == pytest.approx(model.bayes_error(), rel=1e-8)
+        assert other.excess_error() == pytest.approx(model.excess_error(), rel=1e-8)
+        Y, _ = model.sample(20, rng=6)
+        np.testing.assert_allclose(other.posterior(Y @ A.T + b), model.posterior(Y), rtol=1e-8)
+        # x -> L x for x = (1, y), so the information becomes L I L'.
+        L = np.block([[np.ones((1, 1)), np.zeros((1, p))], [b[:, None], A]])
+        np.testing.assert_allclose(other.fisher_information(), L @ model.fisher_information() @ L.T, rtol=1e-7)
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_swapping_the_classes(model):
+    swapped = TwoClassNormal(model.mean2, model.mean1, model.cov, 1 - model.prior1)
+    np.testing.assert_allclose(swapped.coef, -model.coef, rtol=1e-12)
+    np.testing.assert_allclose(swapped.fisher_information(), model.fisher_information(), rtol=1e-9)
+    np.testing.assert_allclose(swapped.error_curvature(), model.error_curvature(), rtol=1e-9, atol=1e-15)
+    assert swapped.bayes_error() == pytest.approx(model.bayes_error(), rel=1e-12)
+    Y, _ = model.sample(10, rng=7)
+    np.testing.assert_allclose(swapped.posterior(Y), model.posterior(Y)[:, ::-1], rtol=1e-10)
+
+
+def test_more_features_cost_more():
+    """The limit is linear in p for the canonical pair: each spare direction adds J_22 / I_22."""
+    values = [TwoClassNormal.canonical(2.0, p=p).excess_error() for p in (1, 2, 3, 6)]
+    step = values[1] - values[0]
+    np.testing.assert_allclose(values, values[0] + step * np.array([0, 1, 2, 5]), rtol=1e-10)
+    assert step > 0.1
+
+
+# ------------------------------------------------------------------ draws
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_sample_has_the_moments_of_its_classes(model):
+    size = 100_000
+    Y, z = model.sample(size, rng=8)
+    assert abs(z.mean() - model.prior1) < 5 * np.sqrt(model.prior1 * (1 - model.prior1) / size)
+    for label, mean in ((1, model.mean1), (0, model.mean2)):
+        part = Y[z == label] - mean
+        n = len(part)
+        assert np.all(np.abs(part.mean(axis=0)) < 5 * np.sqrt(np.diag(model.cov) / n))
+        products = part[:, :, None] * part[:, None, :]
+        assert np.all(np.abs(products.mean(axis=0) - model.cov) < 5 * products.std(axis=0) / np.sqrt(n))
+
+
+def test_sample_shapes_and_seeds():
+    model = GENERAL[0]
+    Y, z = model.sample(7, rng=0)
+    assert Y.shape == (7, 2) and z.shape == (7,) and z.dtype.kind in "iu" and set(z) <= {0, 1}
+    Y3, z3 = model.sample(7, rng=0, size=3)
+    assert Y3.shape == (3, 7, 2) and z3.shape == (3, 7) and len(np.unique(Y3)) == 42
+    np.testing.assert_array_equal(model.sample(7, rng=0)[0], Y)
+    np.testing.assert_array_equal(model.sample(7, np.random.default_rng(0))[0], Y)
+    assert (model.sample(7, rng=1)[0] != Y).all()
+
+
+def test_labels_drawn_from_the_posterior_err_as_often_as_expected():
+    model = TwoClassNormal.canonical(2.0)
+    size = 100_000
+    Y, z = model.sample(size, rng=9)
+    wrong = (sample_votes(model.posterior(Y), 1, rng=10)[:, 0] != z).mean()
+    assert abs(wrong - 0.2248) < 5 * np.sqrt(0.2248 * 0.7752 / size)  # five standard errors
+
+
+def test_is_frozen_and_keeps_its_own_arrays():
+    mean = np.array([1.0, 0.0])
+    model = TwoClassNormal(mean, [0, 0], np.eye(2))
+    mean[0] = 99
+    assert model.mean1[0] == 1
+    with pytest.raises(AttributeError):
+        model.prior1 = 0.1
+    assert "np.float64" not in repr(model)

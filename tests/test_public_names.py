@@ -1,0 +1,117 @@
+"""The names and signatures that chapters and readers rely on; a change here is a change of the interface."""
+
+import inspect
+import os
+import subprocess
+import sys
+
+import pytest
+
+import softlabel
+from softlabel import claims, datasets
+
+NAMES = {
+    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "LogisticFit", "SeparationWarning", "TwoClassNormal", "dm_logpmf",
+    "estimate_alpha0", "find_separation", "fit_logistic", "fit_logistic_batch", "godambe_information",
+    "load_gastroenterology", "relative_efficiency", "sample_probabilities", "sample_votes", "simulate_relative_efficiency", "variance_inflation",
+}
+SIGNATURES = {
+    softlabel.fit_logistic: "X, y_or_counts, *, method='mle', max_iter=25, tol=1e-08",
+    softlabel.fit_logistic_batch: "X, y_or_counts, *, start=None, max_iter=25, tol=1e-08",
+    softlabel.find_separation: "X, y_or_counts",
+    softlabel.dm_logpmf: "counts, tau, alpha0",
+    softlabel.sample_votes: "tau, m, alpha0=inf, rng=None",
+    softlabel.sample_probabilities: "tau, alpha0=inf, rng=None",
+    softlabel.variance_inflation: "m, alpha0",
+    softlabel.estimate_alpha0: "counts, tau",
+    softlabel.relative_efficiency: "m, alpha0",
+    softlabel.godambe_information: "fisher, m, alpha0",
+    softlabel.simulate_relative_efficiency:
+        "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1",
+    softlabel.TwoClassNormal: "mean1, mean2, cov, prior1=0.5",
+    softlabel.TwoClassNormal.canonical: "delta, p=2, prior1=0.5",
+    softlabel.TwoClassNormal.sample: "self, n, rng=None, size=None",
+    softlabel.TwoClassNormal.posterior: "self, Y",
+    softlabel.TwoClassNormal.bayes_error: "self",
+    softlabel.TwoClassNormal.error_rate: "self, coef",
+    softlabel.TwoClassNormal.fisher_information: "self",
+    softlabel.TwoClassNormal.error_curvature: "self",
+    softlabel.TwoClassNormal.excess_error: "self",
+    softlabel.LogisticFit.cov: "self, kind='sandwich'",
+    softlabel.LogisticFit.stderr: "self, kind='sandwich'",
+    softlabel.LogisticFit.posterior: "self, X",
+    softlabel.LogisticFit.predict: "self, X",
+    softlabel.LogisticFit.summary: "self, kind='sandwich', level=0.95",
+    claims.check: "id, value, se=0.0",
+    claims.skip: "id, reason",
+    datasets.load_gastroenterology: "",
+}
+FIELDS = {
+    softlabel.LogisticFit: ["coef", "converged", "n_iter", "separation", "log_likelihood", "deviance", "dispersion",
+                            "n_items", "feature_names"],
+    softlabel.BatchFit: ["coef", "converged", "n_iter"],
+    softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
+    datasets.VoteData: ["X", "counts", "y", "votes", "source"],
+}
+
+
+def test_public_names():
+    assert set(softlabel.__all__) == NAMES and len(softlabel.__all__) == len(NAMES)
+    assert all(hasattr(softlabel, name) for name in NAMES)
+
+
+@pytest.mark.parametrize("function", SIGNATURES, ids=lambda f: f.__qualname__)
+def test_signatures(function):
+    parts, starred = [], False
+    for name, p in inspect.signature(function).parameters.items():
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            parts.append("*")
+            starred = True
+        parts.append(name if p.default is p.empty else f"{name}={p.default!r}")
+    assert ", ".join(parts) == SIGNATURES[function]
+
+
+@pytest.mark.parametrize("result", FIELDS, ids=lambda c: c.__name__)
+def test_fields_of_results(result):
+    public = [name for name in inspect.signature(result).parameters if not name.startswith("_")]
+    assert public == FIELDS[result]
+
+
+@pytest.mark.parametrize("thing", [getattr(softlabel, name) for name in sorted(NAMES)], ids=sorted(NAMES))
+def test_docstrings_say_what_is_returned_and_raised(thing):
+    text = inspect.getdoc(thing)
+    assert text
+    if inspect.isfunction(thing):
+        hints = {k: p.annotation for k, p in inspect.signature(thing).parameters.items()}
+        assert inspect.Parameter.empty not in hints.values()
+        for part in ("Returns\n", "Raises\n", *(("Parameters\n", "Examples\n") if hints else ())):
+            assert part in text, part
+
+
+STATE = """
+import random, sys, warnings
+import matplotlib, numpy as np, pandas as pd
+def state():
+    return (np.geterr(), np.get_printoptions(), [str(f) for f in warnings.filters], np.random.get_state()[1].tolist(),
+            random.getstate(), dict(matplotlib.rcParams), pd.get_option("display.width"), pd.get_option("display.precision"),
+            sys.getrecursionlimit())
+before = state()
+import softlabel, softlabel.claims, softlabel.datasets
+names = ("err", "print options", "warnings", "numpy.random", "random", "matplotlib", "width", "precision", "recursion")
+print([name for name, a, b in zip(names, before, state()) if a != b])
+fit = softlabel.fit_logistic([[0.0], [1.0], [2.0], [3.0]], [[1, 6], [3, 4], [3, 4], [6, 1]])
+fit.summary()
+softlabel.estimate_alpha0([[7, 0], [6, 1], [2, 5]], [[0.8, 0.2], [0.6, 0.4], [0.5, 0.5]])
+softlabel.simulate_relative_efficiency([2], [5], [10], n=100, n_sims=20, rng=0, n_jobs=1)
+print([name for name, a, b in zip(names, before, state()) if a != b])
+"""
+
+
+def test_importing_and_using_it_changes_no_global_state():
+    # SciPy and others may set filters of their own on import: they are imported first.
+    first = "import scipy.optimize, scipy.stats, joblib, tqdm, yaml, pooch, rdata, sklearn\n"
+    done = subprocess.run([sys.executable, "-c", first + STATE], capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:2] == ["[]", "[]"]
+    assert done.stderr == ""

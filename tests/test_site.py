@@ -1,0 +1,427 @@
+"""The built pages: nothing blank, nothing broken, nothing from outside.
+
+Each `find_*` function takes a page and returns what is wrong with it. Each is
+first shown a bad sample.
+"""
+
+import functools
+import http.server
+import json
+import re
+import threading
+from collections import Counter
+from urllib.parse import urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+from conftest import ROOT, STRICT
+
+# Text that no reader should see. Code, shown or in an output, is exempt from
+# the first kind only: `np.nan` in a cell is as it should be.
+IN_PROSE = {
+    "nan": re.compile(r"(?<![\w.])nan(?!\w)", re.I),
+    "a role or directive": re.compile(r"\{(glue|ref|numref|eq|cite|prf|doc)\b"),
+    "an unresolved reference": re.compile(r"\?\?|\[\s*\]\(#|\bundefined\b"),
+    "raw Markdown table": re.compile(r"^\s*\|[\s:|-]+\|\s*$", re.M),
+}
+ANYWHERE = {
+    "a NumPy repr": re.compile(r"np\.(float|int|bool|str)\w*\("),
+    "an object repr": re.compile(r"<[\w.]+ object(>| at 0x)|<IPython\."),
+    "a traceback": re.compile(r"Traceback \(most recent call last\)"),
+}
+FETCHING = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+    "link": "href",
+}
+# Relations that make a browser fetch the address.
+LINK_RELATIONS = {
+    "stylesheet", "preload", "prefetch", "modulepreload", "icon", "manifest",
+    "preconnect", "dns-prefetch",
+}
+CSS_ADDRESS = re.compile(r"""(?:url\(|@import)\s*['"]?([^'")\s;]+)""")
+
+
+def article(html):
+    soup = BeautifulSoup(html, "html.parser")
+    found = soup.find("article") or soup
+    for part in found.find_all(["script", "style"]):
+        part.decompose()
+    return found
+
+
+def find_bad_text(html):
+    """What stands in the text and should not."""
+    page = article(html)
+    problems = [
+        f"{kind}: {m.group()!r}"
+        for kind, pattern in ANYWHERE.items()
+        for part in page.select("p, td, th, li, figcaption, div.cell_output")
+        for m in [pattern.search(part.get_text())]
+        if m
+    ]
+    for code in page.find_all(["pre", "code"]):
+        code.decompose()
+    text = page.get_text()
+    problems += [
+        f"{kind}: {m.group()!r}"
+        for kind, pattern in IN_PROSE.items()
+        for m in pattern.finditer(text)
+    ]
+    return problems
+
+
+def find_blanks(html):
+    """Places where a glued value, a table cell or a caption came out empty."""
+    page = article(html)
+    problems = [
+        f"empty {tag.name} {' '.join(tag.get('class', []))}".strip()
+        for tag in page.select("span.pasted-text, figcaption, caption, p")
+        if not tag.get_text(strip=True)
+        and not tag.find(["img", "svg", "code", "math", "a"])
+        and tag.parent.name not in {"td", "th"}  # a cell may be empty
+    ]
+    for body in page.select("table tbody"):
+        if not body.get_text(strip=True):
+            problems.append("empty table")
+    # A value that vanished inside a sentence leaves two blanks, or a blank
+    # before the full stop.
+    for part in page.select("p, li, figcaption"):
+        if part.find_parent("pre"):
+            continue
+        gap = re.search(r"\w*(?:  +\w| [.,;:](?=\s|$)|(?<=\s)\(\s*\))", part.get_text())
+        if gap:
+            problems.append(f"a gap in the text: {gap.group()!r}")
+    return problems
+
+
+def find_missing_alt(html):
+    """Pictures without a text for those who cannot see them."""
+    return [
+        f"no alt text: {img.get('src')}"
+        for img in article(html).find_all("img")
+        if len(img.get("alt", "").strip()) < 15 or "_images/" in img["alt"]
+    ]
+
+
+def find_dead_anchors(html):
+    """Links within the page that lead nowhere."""
+    soup = BeautifulSoup(html, "html.parser")
+    ids = {tag["id"] for tag in soup.find_all(id=True)}
+    return [
+        f"no such place: {a['href']}"
+        for a in soup.select("article a[href^='#']")
+        if a["href"] != "#" and a["href"][1:] not in ids
+    ]
+
+
+def is_outside(address):
+    return bool(urlsplit(address.strip()).netloc)
+
+
+def find_outside_css(css):
+    """Addresses in a style sheet that would be fetched from elsewhere."""
+    return [a for a in CSS_ADDRESS.findall(css) if is_outside(a)]
+
+
+def find_outside(html):
+    """Addresses that a browser would fetch from elsewhere on load."""
+    soup = BeautifulSoup(html, "html.parser")
+    found = []
+    for name, attribute in FETCHING.items():
+        for tag in soup.find_all(name):
+            if name == "link" and not LINK_RELATIONS & set(tag.get("rel", [])):
+                continue
+            addresses = [tag.get(attribute, "")]
+            addresses += [
+                part.split()[0]
+                for part in tag.get("srcset", "").split(",")
+                if part.strip()
+            ]
+            found += [a for a in addresses if is_outside(a)]
+    for style in soup.find_all("style"):
+        found += find_outside_css(style.get_text())
+    for tag in soup.find_all(style=True):
+        found += find_outside_css(tag["style"])
+    return found
+
+
+def find_repeated_scripts(html):
+    """Inline scripts that stand in the page more than once."""
+    soup = BeautifulSoup(html, "html.parser")
+    bodies = Counter(
+        s.get_text().strip() for s in soup.find_all("script") if not s.get("src")
+    )
+    return [body[:60] for body, n in bodies.items() if body and n > 1]
+
+
+BAD_PAGES = {
+    find_bad_text: [
+        "<article><p>The share is nan.</p></article>",
+        "<article><td>nan</td></article>",
+        "<article><p>It is np.float64(2.0).</p></article>",
+        "<article><div class='cell_output'><pre>np.float64(2.0)</pre></div>"
+        "</article>",
+        "<article><pre>x</pre><div class='cell_output'><pre>Traceback (most "
+        "recent call last):</pre></div></article>",
+        "<article><p>See {numref}fig.</p></article>",
+        "<article><p>See {glue:text}.</p></article>",
+        "<article><p>See Figure ??.</p></article>",
+        "<article><p>&lt;IPython.core.display.Markdown object&gt;</p></article>",
+        "<article><p>| a |\n|---|\n</p></article>",
+    ],
+    find_blanks: [
+        "<article><p>It is <span class='pasted-text'></span>.</p></article>",
+        "<article><p>It is .</p></article>",
+        "<article><p>It is  or more.</p></article>",
+        "<article><p>An interval ().</p></article>",
+        "<article><figcaption> </figcaption></article>",
+        "<article><table><tbody><tr><td></td></tr></tbody></table></article>",
+    ],
+    find_missing_alt: [
+        "<article><img src='a.svg'></article>",
+        "<article><img src='a.svg' alt=''></article>",
+        "<article><img src='a.svg' alt='../../_images/0f1e2d3c4b.svg'></article>",
+    ],
+    find_dead_anchors: ["<article><a href='#nowhere'>x</a></article>"],
+    find_outside: [
+        "<script src='https://cdn.example/x.js'></script>",
+        "<script src='//cdn.example/x.js'></script>",
+        "<link rel='stylesheet' href='https://cdn.example/x.css'>",
+        "<link rel='preload' as='font' href='https://cdn.example/x.woff2'>",
+        "<img src='https://cdn.example/x.png' alt='x'>",
+        "<img srcset='a.png 1x, https://cdn.example/x.png 2x' alt='x'>",
+        "<iframe src='https://cdn.example/'></iframe>",
+        "<style>@font-face {src: url(https://cdn.example/x.woff2)}</style>",
+        "<style>@import 'https://cdn.example/x.css';</style>",
+        "<p style='background: url(\"//cdn.example/x.png\")'></p>",
+    ],
+    find_repeated_scripts: [
+        "<script>const a = 1</script><script>const a = 1</script>"
+    ],
+}
+GOOD_PAGE = """
+<head><link rel="stylesheet" href="_static/a.css"><script src="a.js"></script>
+<link rel="canonical" href="https://book.example/"></head>
+<article><p id="here">A share of <span class="pasted-text">0.2248</span>
+(see <a href="#here">above</a>, <a href="https://doi.example/">paper</a>).</p>
+<div class="cell_input"><pre>x = np.nan; y = {ref}</pre></div>
+<img src="_images/a.svg" alt="Two curves that cross at zero">
+<table><tbody><tr><td>1.0</td><td></td></tr></tbody></table></article>
+<script>let a = 1</script>
+"""
+
+
+@pytest.mark.parametrize(
+    "find, page",
+    [(find, page) for find, pages in BAD_PAGES.items() for page in pages],
+)
+def test_scanner_sees_a_bad_page(find, page):
+    assert find(page)
+
+
+@pytest.mark.parametrize("find", BAD_PAGES)
+def test_scanner_passes_a_good_page(find):
+    assert find(GOOD_PAGE) == []
+
+
+def chapter_pages(site):
+    """Pages of the table of contents."""
+    from sphinx_external_toc.parsing import parse_toc_yaml
+
+    toc = parse_toc_yaml(ROOT / "_toc.yml")
+    return {name: site / f"{name}.html" for name in toc}
+
+
+def test_tests_and_makefile_build_alike():
+    makefile = (ROOT / "Makefile").read_text("utf8")
+    assert f"STRICT := {' '.join(STRICT)}\n" in makefile
+
+
+def test_every_chapter_has_a_page(site):
+    missing = [n for n, p in chapter_pages(site).items() if not p.exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("find", BAD_PAGES)
+def test_chapters(site, find):
+    problems = {
+        name: found
+        for name, page in chapter_pages(site).items()
+        if (found := find(page.read_text("utf8")))
+    }
+    assert problems == {}
+
+
+@pytest.mark.parametrize("find", [find_outside, find_repeated_scripts])
+def test_all_other_pages(site, find):
+    pages = [p for p in site.rglob("*.html") if "_static" not in p.parts]
+    problems = {
+        page.name: found
+        for page in pages
+        if (found := find(page.read_text("utf8")))
+    }
+    assert problems == {}
+
+
+def test_style_sheets_fetch_nothing_from_outside(site):
+    problems = {
+        sheet.name: found
+        for sheet in site.rglob("*.css")
+        if (found := find_outside_css(sheet.read_text("utf8", errors="replace")))
+    }
+    assert problems == {}
+
+
+def test_repository_address_stands_in_one_place():
+    import yaml
+
+    config = (ROOT / "_config.yml").read_text("utf8")
+    address = yaml.safe_load(config)["repository"]["url"]
+    kept = [".md", ".py", ".yml", ".toml", ".cff", ".css", ".txt", ".bib", ""]
+    places = [
+        str(path.relative_to(ROOT))
+        for path in ROOT.rglob("*")
+        if path.is_file()
+        and path.suffix in kept
+        and not {".venv", ".git", "_build"} & set(path.relative_to(ROOT).parts)
+        and address.split("//")[1] in path.read_text("utf8", errors="replace")
+    ]
+    assert places == ["_config.yml"]
+
+
+# In a browser.
+
+
+@pytest.fixture(scope="module")
+def served(site):
+    """Address of the site on localhost."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    handler = functools.partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def driver(chromium, tmp_path_factory):
+    from selenium import webdriver
+
+    browser, path = chromium
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    profile = tmp_path_factory.mktemp("profile")
+    for flag in (
+        "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run "
+        "--disable-background-networking --disable-component-update "
+        "--disable-sync --disable-dev-shm-usage"
+    ).split() + [f"--user-data-dir={profile}"]:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=path)
+    running = webdriver.Chrome(options=options, service=service)
+    yield running
+    running.quit()
+
+
+def requested_hosts(driver):
+    """Hosts that were asked for anything since the last call."""
+    hosts = set()
+    for entry in driver.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            parts = urlsplit(message["params"]["request"]["url"])
+            if parts.scheme in {"http", "https", "ws", "wss"}:
+                hosts.add(parts.hostname)
+    return hosts
+
+
+def look(driver, address, width):
+    """Open a page at a width; return what is wrong with it."""
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+    requested_hosts(driver)
+    driver.get(address)
+    # Formulas are set after the page has loaded, and can be wide.
+    driver.execute_async_script(
+        "const done = arguments[0];"
+        "const ready = window.MathJax && MathJax.startup"
+        " ? MathJax.startup.promise : Promise.resolve();"
+        "ready.then(() => setTimeout(done, 100));"
+    )
+    room, needed, wide = driver.execute_script(
+        "const page = document.documentElement;"
+        "const wide = [...document.querySelectorAll('article *')].filter("
+        "  e => e.getBoundingClientRect().right > page.clientWidth + 1"
+        "  && !e.closest('pre, div.math, .cell_output,"
+        " .pst-scrollable-table-container, mjx-assistive-mml'));"
+        "return [page.clientWidth, page.scrollWidth,"
+        " wide.slice(0, 3).map(e => e.outerHTML.slice(0, 80))];"
+    )
+    problems = [f"{needed} px needed at {room} px"] if needed > room else []
+    problems += [f"sticks out: {e}" for e in wide]
+    problems += [
+        f"console: {entry['message']}"
+        for entry in driver.get_log("browser")
+        if entry["level"] == "SEVERE"
+    ]
+    outside = requested_hosts(driver) - {"127.0.0.1"}
+    return problems + [f"asked {host}" for host in sorted(outside)]
+
+
+BAD_IN_BROWSER = {
+    "px needed": "<!doctype html><p style='width: 2000px'>wide</p>",
+    "sticks out": "<!doctype html><article style='overflow: hidden'>"
+    "<p style='width: 2000px'>cut</p></article>",
+    "console": "<!doctype html><script>const a = 1</script>"
+    "<script>const a = 2</script>",
+    "asked": "<!doctype html><img src='http://outside.invalid/a.png'>",
+}
+
+
+@pytest.mark.parametrize("problem, page", BAD_IN_BROWSER.items())
+def test_browser_sees_a_bad_page(driver, tmp_path, problem, page):
+    (tmp_path / "bad.html").write_text(page)
+    found = look(driver, (tmp_path / "bad.html").as_uri(), 390)
+    assert any(problem in line for line in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1400])
+def test_pages_in_a_browser(site, served, driver, width):
+    problems = {
+        name: found
+        for name in chapter_pages(site)
+        if (found := look(driver, f"{served}/{name}.html", width))
+    }
+    assert problems == {}
+
+
+@pytest.mark.slow
+def test_code_is_not_cut_off_at_1400_px(site, served, driver):
+    """Lines of 79 characters fit beside the two side bars."""
+    look(driver, f"{served}/{next(iter(chapter_pages(site)))}.html", 1400)
+    room = driver.execute_script(
+        "const box = document.createElement('div');"
+        "box.className = 'highlight';"
+        "box.innerHTML = '<pre><span>' + 'x'.repeat(79) + '</span></pre>';"
+        "document.querySelector('article').append(box);"
+        "const pre = box.firstChild;"
+        "return pre.clientWidth - pre.scrollWidth;"
+    )
+    assert room >= 0

@@ -1,0 +1,334 @@
+"""Each theorem of the paper three ways: symbolically, numerically, and negatively.
+
+The negative checks put an altered formula, or data that break an assumption, through the very function that accepts the
+right one.
+"""
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy import stats
+
+from softlabel import (TwoClassNormal, fit_logistic, fit_logistic_batch, godambe_information, relative_efficiency,
+                       sample_votes)
+
+M, ALPHA0, N, R = 5, 2.0, 2000, 2000
+MODEL = TwoClassNormal.canonical(2.0)
+GENERAL = TwoClassNormal([1.0, -0.5], [-0.3, 0.4], [[1.5, 0.6], [0.6, 0.8]], prior1=0.3)
+
+m, a = sp.symbols("m alpha0", positive=True)
+FACTOR = m * (1 + a) / (m + a)
+
+
+# Formulas that a slip of the pen makes of m (1 + alpha0) / (m + alpha0).
+ALTERED = {
+    "numerator and denominator swapped": lambda m, a: m * (m + a) / (1 + a),
+    "m missing": lambda m, a: (1 + a) / (m + a),
+    "1 / alpha0 for alpha0": lambda m, a: m * (1 + 1 / a) / (m + 1 / a),
+    "votes taken as independent": lambda m, a: m,
+    "one label": lambda m, a: m / m,
+    "inverse": lambda m, a: (m + a) / (m * (1 + a)),
+    "limit in m": lambda m, a: 1 + a,
+}
+
+
+# ------------------------------------------------------------------ symbolically
+
+
+def beta_binomial_moments():
+    """Mean and variance of one class count, from the hierarchy p ~ Beta(a tau, a (1 - tau)), s | p ~ Binomial(m, p)."""
+    tau = sp.symbols("tau", positive=True)
+
+    def raw(r):  # E p^r, a ratio of beta functions
+        return sp.prod([(a * tau + k) / (a + k) for k in range(r)])
+
+    mean = m * raw(1)
+    within = m * (raw(1) - raw(2))  # E var(s | p) = m E p (1 - p)
+    between = m**2 * (raw(2) - raw(1) ** 2)  # var E(s | p)
+    return tau, sp.simplify(mean), sp.factor(within + between)
+
+
+def sandwich():
+    """I_LR, H and G for one feature on three points with any probabilities w_j and posteriors tau_j."""
+    tau, _, variance = beta_binomial_moments()
+    eta, s = sp.symbols("eta s", real=True)
+    log_likelihood = s * eta - m * sp.log(1 + sp.exp(eta))
+    odds = tau / (1 - tau)
+    hessian = sp.simplify(-sp.diff(log_likelihood, eta, 2).subs(eta, sp.log(odds)))
+    assert sp.simplify(hessian - m * tau * (1 - tau)) == 0
+    score = sp.simplify(sp.diff(log_likelihood, eta).subs(eta, sp.log(odds)))
+    assert sp.simplify(score - (s - m * tau)) == 0  # its mean is zero, as E s = m tau: consistency
+    w, t = sp.symbols("w1:4", positive=True), sp.symbols("t1:4", positive=True)
+    X = [sp.Matrix([1, x]) for x in (-1, 0, 2)]
+
+    def expectation(weight):
+        return sum((w[j] * weight.subs(tau, t[j]) * X[j] * X[j].T for j in range(3)), sp.zeros(2))
+
+    return expectation(tau * (1 - tau)), expectation(hessian), expectation(variance)
+
+
+def is_zero(matrix):
+    return all(sp.simplify(entry) == 0 for entry in matrix)
+
+
+def test_votes_have_mean_m_tau_and_inflated_variance():
+    tau, mean, variance = beta_binomial_moments()
+    assert sp.simplify(mean - m * tau) == 0
+    assert sp.simplify(variance - m * tau * (1 - tau) * (m + a) / (1 + a)) == 0
+    # Negative: neither the binomial variance nor the factor upside down.
+    assert sp.simplify(variance - m * tau * (1 - tau)) != 0
+    assert sp.simplify(variance - m * tau * (1 - tau) * (1 + a) / (m + a)) != 0
+
+
+def test_theorem_1_symbolically():
+    fisher, H, G = sandwich()
+    information = H * G.inv() * H
+    assert is_zero(information - FACTOR * fisher)
+    # Different at one point, hence different formulas; fractions, so that nothing is rounded.
+    point = dict(zip(sorted(information.free_symbols, key=str), sp.sympify("2/7, 1/3, 1/5, 3/4, 5/8, 5, 11/13, 1/9")))
+    assert set(point) == information.free_symbols
+    for name, altered in ALTERED.items():
+        assert not is_zero((information - altered(m, a) * fisher).subs(point)), name
+    # In one place the paper prints H^-1 G H^-1 for the information; that is its inverse.
+    H, G, fisher, factor = (thing.subs(point) for thing in (H, G, fisher, FACTOR))
+    assert not is_zero(H.inv() * G * H.inv() - factor * fisher)
+    assert is_zero((H.inv() * G * H.inv()).inv() - factor * fisher)
+
+
+def test_theorem_2_symbolically():
+    """trace(J I_LR^-1) / trace(J I_M^-1) for any J, once I_M is a multiple of I_LR."""
+    j11, j12, j22, i11, i12, i22 = sp.symbols("j11 j12 j22 i11 i12 i22")
+    J, fisher = sp.Matrix([[j11, j12], [j12, j22]]), sp.Matrix([[i11, i12], [i12, i22]])
+
+    def ratio(factor):
+        return sp.simplify((J * fisher.inv()).trace() / (J * (factor * fisher).inv()).trace())
+
+    assert sp.simplify(ratio(FACTOR) - FACTOR) == 0
+    for name, altered in ALTERED.items():
+        assert sp.simplify(ratio(altered(m, a)) - FACTOR) != 0, name
+
+
+def test_remark_1_symbolically():
+    assert sp.limit(FACTOR, m, sp.oo) == 1 + a
+    assert sp.limit(FACTOR, a, 0, "+") == 1
+    assert sp.limit(FACTOR, a, sp.oo) == m
+    # At least one, and strictly more as soon as there is a second labeller.
+    assert sp.simplify(FACTOR - 1 - a * (m - 1) / (m + a)) == 0
+    assert FACTOR.subs(m, 1).simplify() == 1
+    # Negative: an altered formula fails at least one of the three limits.
+    for name, altered in ALTERED.items():
+        limits = (sp.limit(altered(m, a), m, sp.oo), sp.limit(altered(m, a), a, 0, "+"), sp.limit(altered(m, a), a, sp.oo))
+        assert limits != (1 + a, 1, m), name
+
+
+def test_remark_1_numerically():
+    for alpha0 in (0.3, 2.0, 40.0):
+        assert relative_efficiency(1e12, alpha0) == pytest.approx(1 + alpha0, rel=1e-9)  # (m - 1) / m away
+    for labellers in (1, 3, 50):
+        assert relative_efficiency(labellers, 1e-12) == pytest.approx(1, rel=1e-11)
+        assert relative_efficiency(labellers, 1e12) == pytest.approx(labellers, rel=1e-9)
+
+
+def joint_distributions(labeller):
+    """P(Y = y, Z = i) and P(Y = y, Z' = i) on three feature values and three classes, all probabilities free."""
+    pi = sp.symbols("pi1:4", positive=True)
+    f = [sp.symbols(f"f{i}_1:4", positive=True) for i in range(3)]  # f[i][y] = P(Y = y | class i)
+    truth = sp.Matrix(3, 3, lambda y, i: pi[i] * f[i][y])
+    density = [sum(truth.row(y)) for y in range(3)]
+    labels = sp.Matrix(3, 3, lambda y, i: density[y] * labeller([truth[y, k] / density[y] for k in range(3)])[i])
+    return truth, labels
+
+
+def test_joint_distribution_symbolically():
+    eps = sp.Rational(1, 10)
+    truth, labels = joint_distributions(lambda tau: tau)
+    assert is_zero(truth - labels)
+    # Negative: a share of labels moved on by one class, and a tempered posterior.
+    def moved(tau):
+        return [(1 - eps) * tau[i] + eps * tau[i - 1] for i in range(3)]
+
+    def tempered(tau):
+        return [t**2 / sum(s**2 for s in tau) for t in tau]
+
+    for other in (moved, tempered):
+        assert not is_zero(truth - joint_distributions(other)[1])
+
+
+def test_probability_of_a_label_error_symbolically():
+    """Independent draws Z and Z' from tau differ with probability 1 - sum tau_i^2; one half on the boundary."""
+    tau = [*sp.symbols("tau1 tau2"), 1 - sum(sp.symbols("tau1 tau2"))]
+    differ = sum(tau[i] * tau[k] for i in range(3) for k in range(3) if i != k)
+    assert sp.expand(differ - (1 - sum(t**2 for t in tau))) == 0
+    t = sp.symbols("t")
+    two = 1 - t**2 - (1 - t) ** 2
+    assert two.subs(t, sp.Rational(1, 2)) == sp.Rational(1, 2) and sp.solve(sp.diff(two, t), t) == [sp.Rational(1, 2)]
+
+
+# ------------------------------------------------------------------ numerically: Theorems 1 and 2
+
+
+def simulate(model, votes, seed, n=N, size=R):
+    """Estimates from ``size`` training sets of n items; ``votes`` draws counts from (tau, z, rng)."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for _ in range(size // 250):
+        Y, z = model.sample(n, rng, size=250)
+        parts.append(fit_logistic_batch(Y, votes(model.posterior(Y), z, rng)).coef)
+    return np.concatenate(parts)
+
+
+@pytest.fixture(scope="module")
+def votes_fits():
+    return simulate(MODEL, lambda tau, z, rng: sample_votes(tau, M, ALPHA0, rng=rng), seed=1)
+
+
+@pytest.fixture(scope="module")
+def truth_fits():
+    return simulate(MODEL, lambda tau, z, rng: z, seed=2)
+
+
+def departure(coef, model, information, n=N):
+    """How many standard errors n cov(estimate) lies from inverse(information): the largest over all entries.
+
+    Whitened by L, information = L L', the products of errors must average to the identity.
+    """
+    errors = np.sqrt(n) * (coef - model.coef) @ np.linalg.cholesky(information)
+    products = errors[:, :, None] * errors[:, None, :]
+    standard_error = products.std(axis=0) / np.sqrt(len(coef))
+    return (np.abs(products.mean(axis=0) - np.eye(len(information))) / standard_error).max()
+
+
+# Five standard errors: six entries, fixed seed, and up to one standard error for n = 2000 not being infinite.
+NEAR, FAR = 5, 8
+
+
+def test_theorem_1_numerically(votes_fits, truth_fits):
+    fisher = MODEL.fisher_information()
+    assert departure(truth_fits, MODEL, fisher) < NEAR
+    assert departure(votes_fits, MODEL, godambe_information(fisher, M, ALPHA0)) < NEAR
+    # Consistent: within 0.5% of beta, where bias is O(1 / n) and one standard error of the mean 0.1%.
+    np.testing.assert_allclose(votes_fits.mean(axis=0), MODEL.coef, atol=0.01)
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_theorem_1_rejects_altered_formulas(votes_fits, name):
+    assert departure(votes_fits, MODEL, ALTERED[name](M, ALPHA0) * MODEL.fisher_information()) > FAR
+
+
+@pytest.mark.parametrize("labellers, alpha0", [(1, 0.5), (10, 0.05), (10, 20.0), (4, np.inf)])
+def test_theorem_1_elsewhere(labellers, alpha0):
+    """Unequal priors, correlated features, other m and alpha0."""
+    coef = simulate(GENERAL, lambda tau, z, rng: sample_votes(tau, labellers, alpha0, rng=rng), seed=3, size=1000)
+    fisher = GENERAL.fisher_information()
+    assert departure(coef, GENERAL, godambe_information(fisher, labellers, alpha0)) < NEAR
+    assert departure(coef, GENERAL, 2 * godambe_information(fisher, labellers, alpha0)) > FAR
+
+
+def test_theorem_1_needs_votes_around_the_posterior():
+    """Errors that ignore the difficulty of an item: each vote flipped with probability 0.1. No longer consistent."""
+    def flipped(tau, z, rng):
+        return sample_votes(0.9 * tau + 0.1 * tau[..., ::-1], M, ALPHA0, rng=rng)
+
+    coef = simulate(MODEL, flipped, seed=4, size=500)
+    assert departure(coef, MODEL, godambe_information(MODEL.fisher_information(), M, ALPHA0)) > FAR
+    assert coef[:, 1].mean() < 0.8 * MODEL.coef[1]  # drawn to zero, by far more than 1%
+
+
+def test_covariances_of_single_fits_estimate_theirs():
+    """The sandwich estimates inverse(I_M) / n; the model covariance inverse(m I_LR) / n, too small by far."""
+    fisher = MODEL.fisher_information()
+    rng = np.random.default_rng(5)
+    sandwich_cov, model_cov = np.zeros((2, 3, 3))
+    for _ in range(100):
+        Y, _ = MODEL.sample(N, rng)
+        fit = fit_logistic(Y, sample_votes(MODEL.posterior(Y), M, ALPHA0, rng=rng))
+        sandwich_cov += N * fit.cov(kind="sandwich") / 100
+        model_cov += N * fit.cov(kind="model") / 100
+    right = np.linalg.inv(godambe_information(fisher, M, ALPHA0))
+    # 5% of the largest entry: 100 sets of 2,000 items leave about 1%; the two differ by a factor of 2.3.
+    np.testing.assert_allclose(sandwich_cov, right, atol=0.05 * right.max())
+    np.testing.assert_allclose(model_cov, np.linalg.inv(M * fisher), atol=0.05 * right.max())
+    assert right[0, 0] > 2 * model_cov[0, 0]
+
+
+def excess(coef, model=MODEL, n=N):
+    """n times the excess errors: their mean and its standard error."""
+    values = n * (model.error_rate(coef) - model.bayes_error())
+    return values.mean(), values.std() / np.sqrt(len(values))
+
+
+def test_theorem_2_numerically(votes_fits, truth_fits):
+    J, fisher = MODEL.error_curvature(), MODEL.fisher_information()
+
+    def limit(information):
+        return np.trace(J @ np.linalg.inv(information))
+
+    (truth, truth_se), (votes, votes_se) = excess(truth_fits), excess(votes_fits)
+    right = limit(godambe_information(fisher, M, ALPHA0))
+    # Four standard errors (2% each) and 1% for n = 2000 not being infinite.
+    assert abs(truth - limit(fisher)) < 4 * truth_se + 0.01 * truth
+    assert abs(votes - right) < 4 * votes_se + 0.01 * votes
+    ratio = truth / votes
+    ratio_se = ratio * np.hypot(truth_se / truth, votes_se / votes)  # independent training sets
+    assert abs(ratio - relative_efficiency(M, ALPHA0)) < 4 * ratio_se + 0.01 * ratio
+    # Negative, by the same comparisons: altered formulas, and J without its one half.
+    for name, altered in ALTERED.items():
+        assert abs(votes - limit(altered(M, ALPHA0) * fisher)) > 8 * votes_se + 0.01 * votes, name
+        assert abs(ratio - altered(M, ALPHA0)) > 8 * ratio_se + 0.01 * ratio, name
+    assert abs(votes - 2 * right) > 8 * votes_se + 0.01 * votes
+
+
+# ------------------------------------------------------------------ numerically: Section 2.2
+
+
+def draw_labels(tau, z, rng):
+    return sample_votes(tau, 1, rng=rng)[..., 0]
+
+
+def moved_labels(tau, z, rng):
+    return np.where(rng.random(z.shape) < 0.1, 1 - z, z)
+
+
+def tempered_labels(tau, z, rng):
+    return sample_votes(tau**2 / (tau**2).sum(axis=-1, keepdims=True), 1, rng=rng)[..., 0]
+
+
+def joint_pvalue(labels, seed, size=100_000):
+    """Two-sample chi-square of (Y, label) in 4 x 4 cells of the features by 2 labels, independent samples."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for draw in (lambda tau, z, rng: z, labels):
+        Y, z = GENERAL.sample(size, rng)
+        cell = [np.digitize(Y[:, k], [-0.7, 0.1, 0.9]) for k in (0, 1)]
+        tables.append(np.bincount((cell[0] * 4 + cell[1]) * 2 + draw(GENERAL.posterior(Y), z, rng), minlength=32))
+    table = np.array(tables)
+    return stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue
+
+
+def test_joint_distribution_numerically():
+    assert joint_pvalue(draw_labels, seed=6) > 1e-3  # fixed seed
+    for wrong in (moved_labels, tempered_labels):
+        assert joint_pvalue(wrong, seed=6) < 1e-6
+
+
+def estimate_pvalues(labels, seed):
+    """Two-sample Kolmogorov-Smirnov of each coefficient and of the error rate, fits to true labels and to ``labels``."""
+    one = simulate(MODEL, lambda tau, z, rng: z, seed=seed, n=200)
+    two = simulate(MODEL, labels, seed=seed + 1, n=200)
+    pairs = [*zip(one.T, two.T), (MODEL.error_rate(one), MODEL.error_rate(two))]
+    return [stats.ks_2samp(x, y).pvalue for x, y in pairs]
+
+
+def test_estimates_and_error_rates_have_the_same_distribution():
+    assert min(estimate_pvalues(draw_labels, seed=7)) > 1e-3  # four tests, fixed seed
+    for wrong in (moved_labels, tempered_labels):
+        assert min(estimate_pvalues(wrong, seed=7)) < 1e-6
+
+
+def test_labels_from_the_posterior_are_often_wrong_and_yet_harmless():
+    """More than a fifth of the labels err, and the truth-label limit of the excess error still holds."""
+    rng = np.random.default_rng(9)
+    Y, z = MODEL.sample(100_000, rng)
+    assert (draw_labels(MODEL.posterior(Y), z, rng) != z).mean() > 0.2
+    mean, se = excess(simulate(MODEL, draw_labels, seed=10))
+    assert abs(mean - MODEL.excess_error()) < 4 * se + 0.01 * mean  # as for Theorem 2
