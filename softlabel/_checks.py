@@ -24,7 +24,8 @@ class ConvergenceWarning(UserWarning):
 def place(name: str, index: tuple[int, ...], labels: list[Any] | None = None) -> str:
     """Words for a position in an argument: ``X[3, 1] (column 'size')``."""
     column = "" if labels is None else f" (column {labels[index[-1]]!r})"
-    return f"{name}[{', '.join(str(int(i)) for i in index)}]{column}"
+    where = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
+    return f"{name}{where}{column}"
 
 
 def as_numbers(values: ArrayLike, name: str, ndim: tuple[int, ...]) -> Array:
@@ -34,6 +35,8 @@ def as_numbers(values: ArrayLike, name: str, ndim: tuple[int, ...]) -> Array:
         array = np.asarray(values)
         if np.iscomplexobj(array):
             raise TypeError
+        if array.dtype == object:  # where pandas marks a missing value by pd.NA
+            array = np.where(pd.isna(array), np.nan, array)
         array = array.astype(float)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array of real numbers, got {_describe(values)}") from None
@@ -178,3 +181,13 @@ def align(first: object, second: object, names: tuple[str, str]) -> object:
     if len(extra):
         raise ValueError(f"{names[1]} has a row for {extra[0]!r}, which is not in the index of {names[0]}")
     return second.loc[first.index]
+
+
+def as_labellers_and_alpha0(m: ArrayLike, alpha0: ArrayLike) -> tuple[Array, Array]:
+    """Both parameters, where a formula takes them between whole numbers and broadcasts them against each other."""
+    m, alpha0 = as_labellers(m, whole=False), as_alpha0(alpha0)
+    try:
+        np.broadcast_shapes(m.shape, alpha0.shape)
+    except ValueError:
+        raise ValueError(f"m has shape {m.shape} and alpha0 {alpha0.shape}: they do not broadcast") from None
+    return m, alpha0

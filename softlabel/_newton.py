@@ -8,7 +8,7 @@ import numpy as np
 
 from softlabel._checks import Array
 
-LOST_INFORMATION = 1e7  # trace(H^-1 H_0) above this: the labels say nothing about some direction, and H is rounding error
+LOST_INFORMATION = 1e12  # trace(H^-1 H_0) above this: the labels say nothing about some direction, and H is rounding error
 COLLINEAR = 1e10  # variance inflation factor from which a column counts as a combination of the others
 
 
@@ -49,6 +49,12 @@ def newton(
         slope = np.where(overshot, slope, np.sum(gradient * direction, axis=1))
         step = np.where(overshot, -back_off, 1.0)[:, None] * direction
         change = linear_predictor(step, x)
+        # Far out the weights vanish and a full step means nothing: it may at most turn the linear predictors round.
+        reach, most = np.abs(change).max(axis=1), 5 + np.abs(eta).max(axis=1)
+        if (reach > most).any():
+            shrink = np.minimum(1, most / np.maximum(reach, most))
+            direction, slope = direction * shrink[:, None], slope * shrink
+            step, change = step * shrink[:, None], change * shrink[:, None]
         beta, eta = beta + step, eta + change
 
         done = (np.abs(change).max(axis=1) <= (tol if firth else np.sqrt(tol))) & ~overshot
@@ -104,7 +110,7 @@ def information(x: Array, weight: Array) -> Array:
 
 def unit_diagonal(H: Array) -> tuple[Array, Array]:
     """H with unit diagonal, and the scale; a ridge of rounding size keeps a singular matrix from raising."""
-    d = 1 / np.sqrt(np.maximum(np.einsum("cqq->cq", H), np.finfo(float).tiny))
+    d = 1 / np.sqrt(np.maximum(np.einsum("cqq->cq", H), 1e-200))
     return H * d[:, :, None] * d[:, None, :] + 1e-14 * np.eye(H.shape[-1]), d
 
 

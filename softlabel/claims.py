@@ -7,6 +7,7 @@ The rule: a value *agrees* if |difference| <= half a unit of the last printed di
 """
 
 import json
+import numbers
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -123,6 +124,8 @@ def check(id: str, value: float | bool, se: float = 0.0) -> Verdict:
     if isinstance(value, bool | np.bool_) != (entry.printed is None):
         kind = "True or False" if entry.printed is None else "a number"
         raise ValueError(f"claim {id!r} needs {kind}, got {value!r}")
+    if entry.printed is not None and not isinstance(value, numbers.Real):
+        raise ValueError(f"claim {id!r} needs a number, got {value!r}")
     if not (np.isfinite(value) and np.isfinite(se) and se >= 0):
         raise ValueError(f"claim {id!r}: value and se must be finite and se not negative, got {value!r} and {se!r}")
     if entry.printed is None:

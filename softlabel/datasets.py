@@ -106,7 +106,7 @@ def _fetch(name: str) -> Path:
             f"the data file {name} could not be had: it was looked for in {store.abspath} ({found}) and at {address} "
             f"({type(error).__name__}: {error}). To put it in place by hand, download it from that address (its sha256 is "
             f"{sha256}) into a folder, under the name {name}, and set the environment variable SOFTLABEL_DATA to that folder."
-        ) from error
+        ) from None
     finally:
         logger.setLevel(level)
 

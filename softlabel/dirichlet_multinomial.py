@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_tau
+from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_labellers_and_alpha0, as_tau
 
 BLOCK = 1 << 17  # elements worked on at once: a block of doubles stays in cache
 
@@ -45,7 +45,7 @@ def variance_inflation(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
     >>> variance_inflation(5, [1, 10, float("inf")])
     array([3.        , 1.36363636, 1.        ])
     """
-    m, alpha0 = as_labellers(m, whole=False), as_alpha0(alpha0)
+    m, alpha0 = as_labellers_and_alpha0(m, alpha0)
     factor = 1 + (m - 1) / (1 + alpha0)
     return factor if factor.ndim else float(factor)
 
@@ -206,18 +206,19 @@ def dm_logpmf(counts: ArrayLike, tau: ArrayLike, alpha0: float) -> Array:
     # alpha0 tau + k and alpha0 + k, both divided by max(alpha0, 1)
     scale, step = (1.0, 1 / alpha0) if alpha0 > 1 else (alpha0, 1.0)
     log_ways = gammaln(m + 1) - gammaln(counts + 1).sum(axis=-1)
-    return log_ways + _log_rising(scale * tau, step, counts).sum(axis=-1) - _log_rising(np.full_like(m, scale), step, m)
+    return log_ways + _log_rising(tau, scale, step, counts).sum(axis=-1) - _log_rising(np.ones_like(m), scale, step, m)
 
 
-def _log_rising(start: Array, step: float, count: Array) -> Array:
-    """log of start (start + step) (start + 2 step) ... with ``count`` factors, for each element."""
+def _log_rising(start: Array, scale: float, step: float, count: Array) -> Array:
+    """log of (scale start) (scale start + step) (scale start + 2 step) ... with ``count`` factors, for each element."""
     start, shape, count = start.ravel(), count.shape, count.ravel()
-    total = np.zeros_like(start)
+    with np.errstate(divide="ignore"):  # log 0 = -inf is the answer for a vote without probability
+        total = np.where(count > 0, np.log(start) + np.log(scale), 0.0)  # the product of the two may underflow
     most = int(count.max(initial=0))
     width = max(1, BLOCK // start.size)
-    for first in range(0, most, width):
+    for first in range(1, most, width):
         k = np.arange(first, min(first + width, most))
-        factors = np.where(k < count[:, None], start[:, None] + step * k, 1.0)
-        with np.errstate(divide="ignore"):  # log 0 = -inf is the answer for a vote without probability
+        factors = np.where(k < count[:, None], scale * start[:, None] + step * k, 1.0)
+        with np.errstate(divide="ignore"):
             total += np.log(factors).sum(axis=1)
     return total.reshape(shape)

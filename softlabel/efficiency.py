@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softlabel._checks import Array, as_alpha0, as_labellers, as_numbers
+from softlabel._checks import Array, as_alpha0, as_labellers_and_alpha0, as_numbers
 
 
 def relative_efficiency(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
@@ -38,7 +38,7 @@ def relative_efficiency(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
     >>> relative_efficiency([1, 5, 50], float("inf"))
     array([ 1.,  5., 50.])
     """
-    m, alpha0 = as_labellers(m, whole=False), as_alpha0(alpha0)
+    m, alpha0 = as_labellers_and_alpha0(m, alpha0)
     with np.errstate(over="ignore"):  # m / alpha0 = inf is right: then the efficiency is 1
         efficiency = 1 + (m - 1) / (1 + m / alpha0)
     return efficiency if efficiency.ndim else float(efficiency)
@@ -79,4 +79,6 @@ def godambe_information(fisher: ArrayLike, m: ArrayLike, alpha0: ArrayLike) -> A
     if fisher.shape[0] != fisher.shape[1] or not np.allclose(fisher, fisher.T):
         raise ValueError(f"fisher must be a symmetric matrix, got shape {fisher.shape}")
     as_alpha0(alpha0, scalar=True)
+    if np.ndim(m):
+        raise ValueError(f"m must be a single number, got shape {np.shape(m)}")
     return relative_efficiency(m, alpha0) * fisher

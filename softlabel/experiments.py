@@ -1,5 +1,6 @@
 """The paper's two simulation studies, in parallel and with progress."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Literal
 
@@ -8,7 +9,7 @@ import pandas as pd
 from scipy.special import expit, logit, rel_entr
 from sklearn.linear_model import LogisticRegression
 
-from softlabel._checks import Array, as_alpha0, as_labellers, as_numbers
+from softlabel._checks import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers
 from softlabel._newton import newton
 from softlabel._parallel import run
 from softlabel.datasets import load_breast_cancer
@@ -72,7 +73,8 @@ def simulate_relative_efficiency(
        delta  m  alpha0   are    re  re_se
     0    2.0  5    10.0  3.67  3.32   0.33
     """
-    deltas, ms, alphas = (np.atleast_1d(v) for v in (as_numbers(deltas, "deltas", (0, 1)), as_labellers(ms), as_alpha0(alphas)))
+    deltas = np.atleast_1d(as_numbers(deltas, "deltas", (0, 1)))
+    ms, alphas = _grid(ms, alphas)
     if n_sims < 2 or n_sims != int(n_sims):
         raise ValueError(f"n_sims must be a whole number of at least 2, got {n_sims}")
     models = [TwoClassNormal.canonical(delta, p) for delta in deltas]
@@ -81,10 +83,20 @@ def simulate_relative_efficiency(
     tasks = [(model, size, n, ms, alphas, next(seeds)) for model in models for size in sizes]
     blocks = run(excess_errors, tasks, "training sets", n_jobs)
 
+    if failed := sum(block[2] for block in blocks):
+        total = len(models) * n_sims * (1 + len(ms) * len(alphas))
+        warnings.warn(
+            f"{failed} of {total} fits did not converge, most often because the labels are separated; their rules are where "
+            "the iteration stopped, and count as they are: use more items",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
     frames = []
     resample = next(seeds)
     for k, (delta, model) in enumerate(zip(deltas, models)):
-        truth, votes = (np.concatenate(part) for part in zip(*blocks[k * len(sizes) : (k + 1) * len(sizes)]))
+        truth, votes, _ = zip(*blocks[k * len(sizes) : (k + 1) * len(sizes)])
+        truth, votes = np.concatenate(truth), np.concatenate(votes)
         frame = pd.MultiIndex.from_product([ms.astype(int), alphas], names=["m", "alpha0"]).to_frame(index=False)
         frame.insert(0, "delta", delta)
         frame["are"] = relative_efficiency(frame["m"], frame["alpha0"])
@@ -94,15 +106,27 @@ def simulate_relative_efficiency(
     return pd.concat(frames, ignore_index=True)
 
 
+def _grid(ms: Sequence[int], alphas: Sequence[float]) -> tuple[Array, Array]:
+    """The cells of a study, checked."""
+    ms, alphas = np.atleast_1d(as_labellers(ms)), np.atleast_1d(as_alpha0(alphas))
+    for name, values in (("ms", ms), ("alphas", alphas)):
+        if not values.size:
+            raise ValueError(f"{name} has no elements")
+    return ms, alphas
+
+
 def excess_errors(
     model: TwoClassNormal, size: int, n: int, ms: Array, alphas: Array, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Excess error rates of ``size`` truth-label rules (size,) and of the votes rules (size, m, alpha0)."""
+) -> tuple[Array, Array, int]:
+    """Excess error rates of ``size`` truth-label rules (size,) and of the votes rules (size, m, alpha0); fits that failed."""
+    failed = 0
     Y, z = model.sample(n, rng, size=size)
     tau = model.posterior(Y)
 
     def excess(counts: Array) -> Array:
-        coef, *_ = newton(Y, counts, np.zeros(Y.shape[-1] + 1), max_iter=25, tol=1e-8)
+        nonlocal failed
+        coef, converged, *_ = newton(Y, counts, np.zeros(Y.shape[-1] + 1), max_iter=25, tol=1e-8)
+        failed += int((~converged).sum())
         return model.error_rate(coef) - model.bayes_error()
 
     truth = excess(np.stack([z, 1.0 - z], axis=-1))
@@ -110,7 +134,7 @@ def excess_errors(
     for a, alpha0 in enumerate(alphas):
         for i, counts in enumerate(nested_votes(tau, ms, alpha0, rng)):
             votes[:, i, a] = excess(counts)
-    return truth, votes
+    return truth, votes, failed
 
 
 def _bootstrap_se(truth: Array, votes: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Array:
@@ -166,8 +190,17 @@ def simulate_breast_cancer(
     -----
     Section 5.2 of Ahfock & McLachlan (2021). The fit to all 569 items is taken for the truth from which votes are drawn, and its
     apparent error, 29 / 569, for the Bayes error. Votes are nested as in :func:`simulate_relative_efficiency`.
+
+    Examples
+    --------
+    >>> frame = simulate_breast_cancer([5], [1, 1000], n_splits=20, rng=0)
+    >>> frame[["m", "alpha0", "are", "error", "share_separated"]].round(2)
+          m  alpha0   are  error  share_separated
+    0  <NA>     NaN  1.00   0.13             0.90
+    1     5     1.0  1.67   0.12             0.65
+    2     5  1000.0  4.98   0.10             0.35
     """
-    ms, alphas = np.atleast_1d(as_labellers(ms)), np.atleast_1d(as_alpha0(alphas))
+    ms, alphas = _grid(ms, alphas)
     if method not in FITS:
         raise ValueError(f"method must be one of {', '.join(map(repr, FITS))}, got {method!r}")
     if n_splits < 2 or n_splits != int(n_splits):

@@ -76,6 +76,8 @@ class LogisticFit:
         """
         if kind not in ("sandwich", "model"):
             raise ValueError(f"kind must be 'sandwich' or 'model', got {kind!r}")
+        if self.separation != "none" and not self.converged:
+            return np.full((self.coef.size, self.coef.size), np.nan)  # no maximum, no curvature at it
         x, back = standardise(self._X[None])
         eta = linear_predictor(np.linalg.solve(back[0], self.coef)[None], x)
         residual, weight = residual_and_weight(self._counts[None, :, 0], self._counts[None].sum(axis=-1), eta)
@@ -100,6 +102,9 @@ class LogisticFit:
     def _linear_predictor(self, X: ArrayLike) -> Array:
         if isinstance(X, pd.DataFrame) and set(map(str, X.columns)) >= set(self.feature_names):
             X = X.rename(columns=str)[self.feature_names]
+        elif isinstance(X, pd.DataFrame) and self.feature_names != [f"x{k + 1}" for k in range(len(self.feature_names))]:
+            missing = [name for name in self.feature_names if name not in map(str, X.columns)]
+            raise ValueError(f"X has no column {missing[0]!r}, to which the model was fitted")
         X, _ = as_features(X)
         if X.shape[1] != len(self.feature_names):
             raise ValueError(f"X has {X.shape[1]} columns but the model was fitted to {self.feature_names}")

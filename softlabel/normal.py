@@ -129,6 +129,8 @@ class TwoClassNormal:
         """
         if n < 1 or n != int(n):
             raise ValueError(f"n, the number of items, must be a whole number of at least 1, got {n}")
+        if size is not None and (size < 0 or size != int(size)):
+            raise ValueError(f"size, the number of data sets, must be a whole number of at least 0, got {size}")
         rng = np.random.default_rng(rng)
         shape = (int(n),) if size is None else (int(size), int(n))
         z = (rng.random(shape) < self.prior1).astype(np.int64)
@@ -209,7 +211,7 @@ class TwoClassNormal:
             weight = self.prior1 * density * expit(-(self._prior_logit + self.delta * t))
             return weight * np.array([1, t, t * t])
 
-        (w0, w1, w2), _ = quad_vec(moments, -half - 12, half + 12, epsabs=1e-15, epsrel=1e-12, points=[-half, half])
+        (w0, w1, w2), _ = quad_vec(moments, -half - 12, half + 12, epsabs=0, epsrel=1e-10, points=[-self._prior_logit / self.delta])
         information = w0 * np.eye(self.mean1.size + 1)
         information[:2, :2] = [[w0, w1], [w1, w2]]
         return self._from_canonical @ information @ self._from_canonical.T

@@ -279,6 +279,8 @@ def _check(counts: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
         raise ValueError(f"{place('counts', at)} is {counts[at]:g} but tau is 0 there: a class with a vote needs tau > 0")
     if counts.sum(axis=1).max() < 2:
         raise ValueError("no item has more than one vote: alpha0 cannot be estimated, since it only shows in repeated votes")
+    if not np.any((counts.sum(axis=1) > 1) & (tau.max(axis=1) < 1)):
+        raise ValueError("tau is 0 or 1 on every item with more than one vote: every alpha0 fits, none can be estimated")
     return counts, tau
 
 

@@ -52,7 +52,7 @@ def test_training_sets_are_all_different():
     rng = np.random.default_rng(0)
     ms, alphas = np.array([5.0, 50.0]), np.array([1.0, 10.0])
     parts = [excess_errors(model, 50, 100, ms, alphas, child) for child in rng.spawn(3)]
-    truth = np.concatenate([t for t, _ in parts])
+    truth = np.concatenate([truth for truth, *_ in parts])
     assert len(np.unique(truth)) == 150 and np.all(truth >= 0)
 
 
@@ -71,7 +71,7 @@ def test_ratio_is_near_its_limit_at_large_n(delta):
 def test_excess_errors_are_those_of_single_fits():
     """The study rebuilt for one training set: same seed, the plain functions of the package."""
     model = TwoClassNormal.canonical(2.0)
-    truth, votes = excess_errors(model, 1, 200, np.array([5.0]), np.array([np.inf]), np.random.default_rng(4))
+    truth, votes, *_ = excess_errors(model, 1, 200, np.array([5.0]), np.array([np.inf]), np.random.default_rng(4))
     Y, z = model.sample(200, np.random.default_rng(4), size=1)
     expected = model.error_rate(fit_logistic(Y[0], z[0]).coef) - model.bayes_error()
     # 1e-6 relative: an error of 1e-8 in the predictors is squared, and 0.002 subtracted from 0.16.
@@ -82,7 +82,7 @@ def test_excess_errors_are_those_of_single_fits():
 def test_excess_errors_approach_the_expansion_of_theorem_2():
     model = TwoClassNormal.canonical(2.0)
     n, size = 1000, 2000
-    truth, votes = excess_errors(model, size, n, np.array([5.0]), np.array([1.0]), np.random.default_rng(5))
+    truth, votes, *_ = excess_errors(model, size, n, np.array([5.0]), np.array([1.0]), np.random.default_rng(5))
     for sample, limit in [(truth, model.excess_error()), (votes[:, 0, 0], model.excess_error() * 6 / 10)]:
         error = n * sample.std() / np.sqrt(size)
         # Four standard errors (2.2% of the limit each) and two per cent for n = 1000 not being infinite.
@@ -95,7 +95,7 @@ def test_bootstrap_error_is_the_delta_method_error(m, alpha0):
     frame = simulate_relative_efficiency([2], [m], [alpha0], n=300, n_sims=size, rng=6)
     rng = np.random.default_rng(60)
     model = TwoClassNormal.canonical(2.0)
-    truth, votes = excess_errors(model, size, 300, np.array([float(m)]), np.array([float(alpha0)]), rng)
+    truth, votes, *_ = excess_errors(model, size, 300, np.array([float(m)]), np.array([float(alpha0)]), rng)
     votes = votes[:, 0, 0]
     ratio = truth.mean() / votes.mean()
     delta_se = (truth / truth.mean() - votes / votes.mean()).std(ddof=1) * ratio / np.sqrt(size)
@@ -118,7 +118,7 @@ def test_bootstrap_error_falls_with_the_number_of_simulations():
 def test_votes_of_more_labellers_contain_those_of_fewer():
     """Nested votes make the excess errors of m = 5 and m = 50 correlated; both keep their own limit."""
     model = TwoClassNormal.canonical(2.0)
-    _, votes = excess_errors(model, 600, 200, np.array([25.0, 50.0]), np.array([np.inf]), np.random.default_rng(9))
+    _, votes, *_ = excess_errors(model, 600, 200, np.array([25.0, 50.0]), np.array([np.inf]), np.random.default_rng(9))
     assert np.corrcoef(votes[:, 0, 0], votes[:, 1, 0])[0, 1] > 0.3
     ratio = votes[:, 0, 0].mean() / votes[:, 1, 0].mean()
     assert ratio == pytest.approx(2, rel=0.2)  # twice the labellers, half the excess; some 5% of noise

@@ -11,9 +11,11 @@ import softlabel
 from softlabel import claims, datasets
 
 NAMES = {
-    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "LogisticFit", "SeparationWarning", "TwoClassNormal", "dm_logpmf",
-    "estimate_alpha0", "find_separation", "fit_logistic", "fit_logistic_batch", "godambe_information",
-    "load_gastroenterology", "relative_efficiency", "sample_probabilities", "sample_votes", "simulate_relative_efficiency", "variance_inflation",
+    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "LogisticFit", "SeparationWarning", "TwoClassNormal", "alpha0_interval",
+    "bootstrap_alpha0", "dm_logpmf", "estimate_alpha0", "find_separation", "fit_logistic", "fit_logistic_batch",
+    "godambe_information", "load_adult_content", "load_bluebirds", "load_breast_cancer", "load_gastroenterology",
+    "overdispersion_test", "relative_efficiency", "sample_probabilities", "sample_votes", "simulate_breast_cancer",
+    "simulate_relative_efficiency", "variance_inflation",
 }
 SIGNATURES = {
     softlabel.fit_logistic: "X, y_or_counts, *, method='mle', max_iter=25, tol=1e-08",
@@ -24,6 +26,8 @@ SIGNATURES = {
     softlabel.sample_probabilities: "tau, alpha0=inf, rng=None",
     softlabel.variance_inflation: "m, alpha0",
     softlabel.estimate_alpha0: "counts, tau",
+    softlabel.bootstrap_alpha0: "counts, tau, n_resamples=500, rng=None",
+    softlabel.overdispersion_test: "counts, tau",
     softlabel.relative_efficiency: "m, alpha0",
     softlabel.godambe_information: "fisher, m, alpha0",
     softlabel.simulate_relative_efficiency:
