@@ -181,7 +181,8 @@ def glue(name: str, text: str | pd.DataFrame) -> None:
     if not isinstance(text, str):
         raise TypeError(f"glue({name!r}, ...) needs formatted text, got {type(text).__name__}")
     prefix = "application/papermill.record/"  # MyST-NB's convention, so that the book's pages need not import it
-    record = {f"{prefix}text/plain": text, f"{prefix}text/markdown": text}
+    # It evaluates plain text as a Python literal: without quotes "0.50" would lose its zero.
+    record = {f"{prefix}text/plain": repr(text), f"{prefix}text/markdown": text}
     _publish(record, {"scrapbook": {"name": name, "mime_prefix": prefix}})
 
 
