@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections import Counter
 from dataclasses import asdict
 from importlib.resources import files
 
@@ -280,3 +281,75 @@ def test_table_1_agrees(seed):
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 def test_table_1_agrees_with_other_seeds(seed):
     check_table_1(seed)
+
+
+# ------------------------------------------------------------------ in the chapters
+
+
+# What differs, to the letter of the paper: nothing may join or leave this list unseen.
+DIFFERS = {"fig1.adult.m", "sim.within_standard_errors"}
+
+
+@pytest.fixture(scope="module")
+def published(executed_chapters):
+    """Every verdict that the executed chapters of the paper published, with the chapter."""
+    import chapters
+    return [(name, verdict) for name, notebook in executed_chapters.items() for verdict in chapters.verdicts_of(notebook)]
+
+
+def data_are_there():
+    """Whether every data file can be had."""
+    import chapters
+    from softlabel import datasets
+    return set(chapters.data_files()) == set(datasets.FILES)
+
+
+@pytest.mark.slow
+def test_every_claim_is_checked_by_exactly_one_chapter(published):
+    times = Counter(verdict["id"] for _, verdict in published)
+    assert {id: n for id, n in times.items() if n > 1} == {}
+    assert set(claims.ledger()) - set(times) == set()  # claims that no chapter checks
+    assert set(times) - set(claims.ledger()) == set()
+    assert all(name.startswith("book/paper/") for name, _ in published)
+
+
+@pytest.mark.slow
+def test_what_differs_has_a_reason(published):
+    differs = {v["id"]: v["reason"] for _, v in published if v["verdict"] == "differs"}
+    assert all(reason and reason.strip() and reason != "unexplained" for reason in differs.values()), differs
+    assert set(differs) <= DIFFERS
+    skipped = {v["id"]: v["reason"] for _, v in published if v["verdict"] == "not checked"}
+    assert all(reason and reason.strip() for reason in skipped.values()), skipped
+
+
+@pytest.mark.slow
+def test_with_the_data_everything_is_checked(published):
+    if not data_are_there():
+        pytest.skip("needs all data files")
+    assert [v["id"] for _, v in published if v["verdict"] not in ("agrees", "differs")] == []
+    assert {v["id"] for _, v in published if v["verdict"] == "differs"} == DIFFERS
+
+
+@pytest.mark.slow
+def test_published_verdicts_follow_the_rule(published):
+    """The verdict that stands in the chapter is the one the rule gives for its value; no chapter widens the net."""
+    for name, v in published:
+        if v["verdict"] == "not checked":
+            continue
+        entry = claims.claim(v["id"])
+        again = claims.check(v["id"], v["value"], se=v["se"])
+        assert (again.verdict, again.reason) == (v["verdict"], v["reason"]), (name, v)
+        if entry.se:  # an error of ours three times the paper's would make agreement cheap
+            assert v["se"] <= 3 * claims._number(entry.se), (name, v)
+
+
+@pytest.mark.slow
+def test_page_of_verdicts_has_a_row_for_each_claim(published, tmp_path):
+    """And its numbers are those of the chapters."""
+    import chapters
+    table = chapters.table().set_index("id")
+    assert list(table.index) == list(claims.ledger())
+    for name, v in published:
+        row = table.loc[v["id"]]
+        assert (row["verdict"], row["chapter"]) == (v["verdict"], name)
+        assert row["book"] == claims.format_like(v["value"], v["printed"])

@@ -1,0 +1,283 @@
+"""Goodness of fit: the numbers by hand, from exact probabilities and by simulation; the figures show the numbers."""
+
+import re
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from reference import exact_logpmf, gastro
+from scipy import stats
+
+from softlabel import estimate_alpha0, fit_logistic, sample_votes
+from softlabel.diagnostics import (average_posterior, plot_average_posterior, plot_votes_against_expectation,
+                                   prediction_band, share_in_band)
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402  after the choice of backend
+
+COUNTS = np.array([[0, 3], [3, 0], [3, 0], [1, 2], [1, 2], [1, 2]])
+TAU = np.array([[0.1, 0.9], [0.8, 0.2], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8], [0.2, 0.8]])
+
+
+@pytest.fixture
+def ax():
+    figure, ax = plt.subplots()
+    yield ax
+    plt.close(figure)
+
+
+# ------------------------------------------------------------------ average posterior
+
+
+def test_average_posterior_by_hand():
+    table = average_posterior(COUNTS, TAU)
+    assert list(table.columns) == ["items", "mean", "stderr"] and table.index.name == "votes"
+    assert list(table.index) == [0, 1, 2, 3] and list(table["items"]) == [1, 3, 0, 2]
+    assert table["items"].dtype.kind == "i"
+    # Votes 3: (0.8 + 0.6) / 2, sd 0.1 sqrt(2); votes 1: 0.9 / 3, squares 0.04 + 0.01 + 0.01 over 2. Rounding only.
+    np.testing.assert_allclose(table["mean"], [0.1, 0.3, np.nan, 0.7], rtol=1e-12)
+    np.testing.assert_allclose(table["stderr"], [np.nan, np.sqrt(0.03 / 3), np.nan, 0.1], rtol=1e-12)
+
+
+def test_average_posterior_matches_pandas_by_index():
+    index = list("abcdef")
+    counts, tau = pd.DataFrame(COUNTS, index), pd.DataFrame(TAU, index)
+    pd.testing.assert_frame_equal(average_posterior(counts, tau.iloc[::-1]), average_posterior(COUNTS, TAU))
+
+
+def test_average_posterior_of_more_classes_is_that_of_the_first():
+    tau = np.column_stack([TAU[:, 0], TAU[:, 1] / 4, 3 * TAU[:, 1] / 4])
+    counts = np.column_stack([COUNTS[:, 0], np.zeros(6, int), COUNTS[:, 1]])
+    pd.testing.assert_frame_equal(average_posterior(counts, tau), average_posterior(COUNTS, TAU))
+
+
+def test_average_posterior_of_the_real_data():
+    X, counts, y = gastro()
+    tau = fit_logistic(X, y).posterior(X)
+    table = average_posterior(counts, tau)
+    assert list(table["items"]) == [4, 4, 6, 3, 7, 7, 13, 32]
+    for v in range(8):
+        group = tau[np.asarray(counts)[:, 0] == v, 0]
+        assert table.at[v, "mean"] == pytest.approx(group.mean(), rel=1e-12)  # rounding
+        assert table.at[v, "stderr"] == pytest.approx(group.std(ddof=1) / np.sqrt(len(group)), rel=1e-12)
+    assert table.at[0, "mean"] < 0.5 < 0.9 < table.at[7, "mean"]
+
+
+# ------------------------------------------------------------------ prediction band
+
+
+def exact_pmf(t, m, alpha0):
+    return np.array([float(np.exp(float(exact_logpmf([s, m - s], [t, 1 - t], alpha0)))) for s in range(m + 1)])
+
+
+@pytest.mark.parametrize("alpha0", [1e-3, 0.3, 5.47, 60.0, 1e6, 1e12, np.inf])
+@pytest.mark.parametrize("m", [1, 7, 25])
+def test_band_is_made_of_exact_quantiles(m, alpha0):
+    for level in (0.5, 0.8, 0.95):
+        t = np.array([1e-6, 0.013, 0.21, 0.487, 0.73, 0.951, 1 - 1e-6])
+        low, high = prediction_band(t, m, alpha0, level)
+        for k in range(len(t)):
+            below = np.cumsum(exact_pmf(t[k], m, alpha0))
+            # The first count at which the distribution function reaches the tail; none is within 1e-9 of it.
+            tails = (1 - level) / 2, (1 + level) / 2
+            assert np.abs(below[:, None] - tails).min() > 1e-9
+            assert [low[k], high[k]] == [int(np.argmax(below >= tail)) for tail in tails], t[k]
+
+
+@pytest.mark.parametrize("alpha0", [0.3, 5.47, 60.0])
+def test_band_agrees_with_scipy(alpha0):
+    t = np.linspace(0.01, 0.99, 99)
+    low, high = prediction_band(t, 7, alpha0)
+    np.testing.assert_array_equal(low, stats.betabinom.ppf(0.025, 7, alpha0 * t, alpha0 * (1 - t)))
+    np.testing.assert_array_equal(high, stats.betabinom.ppf(0.975, 7, alpha0 * t, alpha0 * (1 - t)))
+    # Negative: not the binomial band, and not that of half or double alpha0.
+    for wrong in (stats.binom.ppf(0.025, 7, t), *(stats.betabinom.ppf(0.025, 7, a * t, a * (1 - t)) for a in (alpha0 / 2, 2 * alpha0))):
+        assert (low != wrong).any()
+
+
+@pytest.mark.parametrize("alpha0", [0.3, 5.47, np.inf])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_band_is_conservative_and_no_wider_than_needed(alpha0, level):
+    for t in (0.05, 0.37, 0.5, 0.88):
+        (low,), (high,) = prediction_band([t], 25, alpha0, level)
+        pmf = exact_pmf(t, 25, alpha0)
+        low, high = int(low), int(high)
+        assert pmf[low : high + 1].sum() >= level
+        # Each tail holds at most its share, and would hold more if the band were one vote narrower on its side.
+        share = (1 - level) / 2
+        assert pmf[:low].sum() < share <= pmf[: low + 1].sum()
+        assert pmf[high + 1 :].sum() <= share + 1e-12 and pmf[high:].sum() > share  # 1e-12: rounding of the sum
+
+
+@pytest.mark.parametrize("alpha0", [0.5, 5.47, np.inf])
+def test_band_covers_simulated_votes(alpha0):
+    rng = np.random.default_rng(0)
+    tau = rng.dirichlet([1, 1], size=3000)
+    counts = sample_votes(tau, 7, alpha0, rng=rng)
+    for level in (0.5, 0.8, 0.95):
+        low, high = prediction_band(tau[:, 0], 7, alpha0, level)
+        inside = np.mean((counts[:, 0] >= low) & (counts[:, 0] <= high))
+        assert inside > level - 4 * np.sqrt(level * (1 - level) / 3000)  # four Monte Carlo errors
+        assert inside == share_in_band(counts, tau, alpha0, level)
+    # Not by being the whole range: the binomial band does not hold overdispersed votes.
+    if alpha0 < np.inf:
+        assert share_in_band(counts, tau, np.inf) < share_in_band(counts, tau, alpha0) - 0.02
+
+
+def test_band_at_certainty_and_symmetry():
+    for alpha0 in (1e-3, 5.0, np.inf):
+        low, high = prediction_band([0.0, 1.0], 7, alpha0)
+        assert list(low) == [0, 7] and list(high) == [0, 7]
+    # Counting the other class turns the band round (levels at which no tail is met exactly).
+    t = np.linspace(0.013, 0.987, 50)
+    low, high = prediction_band(t, 7, 5.47)
+    other_low, other_high = prediction_band(1 - t, 7, 5.47)
+    np.testing.assert_array_equal(other_low, 7 - high)
+    np.testing.assert_array_equal(other_high, 7 - low)
+
+
+def test_share_in_band_by_hand():
+    # Binomial, m = 3, t = 1/2: P(0) = 1/8, so that the band of level 0.5 is 1 .. 2, and that of 0.8 is all of 0 .. 3.
+    counts, tau = [[0, 3], [1, 2], [2, 1], [3, 0]], [[0.5, 0.5]] * 4
+    assert share_in_band(counts, tau, np.inf, level=0.5) == 0.5
+    assert share_in_band(counts, tau, np.inf, level=0.8) == 1
+    # Unequal numbers of votes: each item against its own band. m = 1 holds everything, m = 3 as above.
+    assert share_in_band([*counts, [1, 0]], [*tau, [0.5, 0.5]], np.inf, level=0.5) == 3 / 5
+    # An item without votes says nothing, and is not counted.
+    assert share_in_band([*counts, [0, 0]], [*tau, [0.5, 0.5]], np.inf, level=0.5) == 0.5
+
+
+def test_share_in_band_of_the_real_data():
+    X, counts, y = gastro()
+    shares = []
+    for labels in (y, counts):
+        tau = fit_logistic(X, labels).posterior(X)
+        alpha0 = estimate_alpha0(counts, tau).alpha0
+        s = np.asarray(counts)[:, 0]
+        low, high = (stats.betabinom.ppf(q, 7, alpha0 * tau[:, 0], alpha0 * tau[:, 1]) for q in (0.025, 0.975))
+        shares.append(share_in_band(counts, tau, alpha0))
+        assert shares[-1] == np.mean((low <= s) & (s <= high))
+    assert 0.5 < shares[0] < shares[1] <= 1  # "the majority", and "more" with the fit to the votes
+
+
+# ------------------------------------------------------------------ figures
+
+
+def test_plot_of_average_posteriors_shows_the_table(ax):
+    counts, tau = COUNTS, TAU
+    plot_average_posterior(counts, tau, ax)
+    table = average_posterior(counts, tau)
+    (points, _, (bars,)), = ax.containers
+    np.testing.assert_array_equal(points.get_xdata(), table.index)
+    np.testing.assert_array_equal(np.asarray(points.get_ydata(), float), table["mean"])
+    ends = {segment[0, 0]: segment[:, 1] for segment in bars.get_segments() if len(segment) and np.isfinite(segment).all()}
+    for v, row in table.iterrows():
+        if row["items"] > 1:  # one standard error to each side
+            np.testing.assert_allclose(ends[v], [row["mean"] - row["stderr"], row["mean"] + row["stderr"]], rtol=1e-12)
+        elif row["items"] == 1:
+            np.testing.assert_allclose(ends[v], row["mean"], rtol=1e-12)
+    assert list(ax.get_xticks()) == list(table.index) and ax.get_ylim()[0] <= 0 and ax.get_ylim()[1] >= 1
+    assert "votes" in ax.get_xlabel() and "posterior" in ax.get_ylabel()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("alpha0", [5.47, np.inf])
+def test_plot_of_votes_shows_points_mean_and_band(ax, alpha0, level):
+    rng = np.random.default_rng(0)
+    tau = rng.dirichlet([1, 1], size=30)
+    counts = sample_votes(tau, 7, 5.0, rng=rng)
+    plot_votes_against_expectation(counts, tau, alpha0, ax, level=level)
+    lines = ax.get_lines()
+    points = [line for line in lines if line.get_linestyle() == "None"]
+    dashed = [line for line in lines if line.get_linestyle() == "--"]
+    (mean,) = [line for line in lines if line.get_linestyle() == "-"]
+    assert len(points) == 1 and len(dashed) == 2
+    order = np.argsort(points[0].get_xdata())
+    by_expectation = np.argsort(tau[:, 0])
+    np.testing.assert_allclose(points[0].get_xdata()[order], 7 * tau[by_expectation, 0], rtol=1e-12)
+    np.testing.assert_array_equal(points[0].get_ydata()[order], counts[by_expectation, 0])
+    np.testing.assert_array_equal(mean.get_xdata(), mean.get_ydata())  # the theoretical mean is the diagonal
+    assert mean.get_xdata().min() < 0.05 and mean.get_xdata().max() > 6.95
+    t = dashed[0].get_xdata() / 7
+    low, high = prediction_band(t, 7, alpha0, level)
+    drawn = sorted((line.get_ydata() for line in dashed), key=np.sum)
+    np.testing.assert_array_equal(drawn[0], low)
+    np.testing.assert_array_equal(drawn[1], high)
+    assert len(t) > 100 and t.min() < 0.01 and t.max() > 0.99
+    assert list(ax.get_xticks()) == list(range(8)) and "expected" in ax.get_xlabel() and "observed" in ax.get_ylabel()
+
+
+def test_plots_keep_to_their_axes():
+    before = plt.get_fignums()
+    figure = matplotlib.figure.Figure()
+    one, two = figure.subplots(1, 2)
+    assert plot_average_posterior(COUNTS, TAU, one) is None
+    assert plot_votes_against_expectation(COUNTS, TAU, 5.0, two) is None
+    assert one.has_data() and two.has_data() and plt.get_fignums() == before
+
+
+# ------------------------------------------------------------------ bad input
+
+
+def rejects(function, *patterns):
+    with pytest.raises(ValueError) as caught:
+        function()
+    for pattern in patterns:
+        assert re.search(pattern, str(caught.value)), f"{caught.value} does not match {pattern}"
+
+
+UNEQUAL = np.array([[0, 3], [3, 0], [3, 1], [1, 2], [1, 2], [1, 2]])
+
+
+@pytest.mark.parametrize("function", [
+    average_posterior,
+    lambda c, t: share_in_band(c, t, 5.0),
+    lambda c, t: plot_average_posterior(c, t, plt.figure().gca()),
+    lambda c, t: plot_votes_against_expectation(c, t, 5.0, plt.figure().gca()),
+], ids=["average_posterior", "share_in_band", "plot_average_posterior", "plot_votes_against_expectation"])
+def test_bad_votes_and_probabilities(function):
+    rejects(lambda: function(COUNTS - 1, TAU), r"counts\[0, 0\] is -1", "whole numbers")
+    rejects(lambda: function(COUNTS, TAU / 2), r"tau\[0\] sums to 0.5", "sum to 1")
+    rejects(lambda: function(COUNTS[:3], TAU), r"\(3, 2\)", r"\(6, 2\)")
+    plt.close("all")
+
+
+def test_share_in_band_of_no_votes():
+    rejects(lambda: share_in_band(np.zeros((6, 2)), TAU, 5.0), "counts", "no item has a vote")
+
+
+@pytest.mark.parametrize("function", [
+    average_posterior,
+    lambda c, t: plot_average_posterior(c, t, plt.figure().gca()),
+    lambda c, t: plot_votes_against_expectation(c, t, 5.0, plt.figure().gca()),
+], ids=["average_posterior", "plot_average_posterior", "plot_votes_against_expectation"])
+def test_unequal_numbers_of_votes(function):
+    rejects(lambda: function(UNEQUAL, TAU), r"counts\[2\] has 4 votes", r"counts\[0\] has 3", "same number")
+    plt.close("all")
+
+
+@pytest.mark.parametrize("bad", [0, 1, -0.5, 95, np.nan, "0.95", None])
+def test_bad_level(bad):
+    rejects(lambda: prediction_band([0.5], 7, 5.0, level=bad), "level", "between 0 and 1", str(bad))
+    rejects(lambda: share_in_band(COUNTS, TAU, 5.0, level=bad), "level", str(bad))
+
+
+@pytest.mark.parametrize("bad", [0, -1, np.nan, "x", None, [1.0, 2.0]])
+def test_bad_alpha0(bad):
+    rejects(lambda: prediction_band([0.5], 7, bad), "alpha0")
+    rejects(lambda: share_in_band(COUNTS, TAU, bad), "alpha0")
+
+
+@pytest.mark.parametrize("bad", [0, -1, 2.5, np.nan, np.inf, "x", None, [3, 4]])
+def test_bad_number_of_labellers(bad):
+    rejects(lambda: prediction_band([0.5], bad, 5.0), r"\bm\b")
+
+
+@pytest.mark.parametrize("bad, patterns", [
+    ([0.5, 1.5], [r"probability\[1\] is 1.5", "between 0 and 1"]), ([0.5, -0.1], [r"probability\[1\] is -0.1"]),
+    ([0.5, np.nan], [r"probability\[1\] is nan"]), ([], ["probability", "no elements"]), (0.5, ["probability", "1-dimensional"]),
+    ([[0.5]], ["probability", "1-dimensional"]), (["x"], ["probability", "numbers"]),
+])
+def test_bad_probability(bad, patterns):
+    rejects(lambda: prediction_band(bad, 7, 5.0), *patterns)
