@@ -176,7 +176,8 @@ def glue(name: str, text: str | pd.DataFrame) -> None:
         If a bare number is passed: its digits would be anybody's choice.
     """
     if isinstance(text, pd.DataFrame):
-        align = ["right" if text[column].str.match(r"[-+<]?\s*\d").any() else "left" for column in text]
+        text = text.replace(r"^-(?=\d)", "\N{MINUS SIGN}", regex=True)
+        align = ["right" if text[column].str.match(r"[\N{MINUS SIGN}+<]?\s*\d").any() else "left" for column in text]
         text = text.to_markdown(index=False, disable_numparse=True, colalign=align)
     if not isinstance(text, str):
         raise TypeError(f"glue({name!r}, ...) needs formatted text, got {type(text).__name__}")
