@@ -4,6 +4,7 @@ Every function returns clean float arrays or raises ``ValueError`` with the name
 data set) and what would be valid.
 """
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -141,14 +142,28 @@ def as_alpha0(alpha0: ArrayLike, scalar: bool = False) -> Array:
     return array
 
 
-def as_labellers(m: ArrayLike, whole: bool = True) -> Array:
+def as_labellers(m: ArrayLike, whole: bool = True, scalar: bool = False) -> Array:
     """Numbers of labellers: at least 1, and whole unless a formula also makes sense between whole numbers."""
-    array = _as_parameter(m, "m", scalar=False)
+    array = _as_parameter(m, "m", scalar)
     wrong = ~(np.isfinite(array) & (array >= 1) & ((array == np.floor(array)) | (not whole)))
     if wrong.any():
         kind = "a whole number" if whole else "a number"
         raise ValueError(f"m, the number of labellers, must be {kind} of at least 1, got {_first(array, wrong)}")
     return array
+
+
+def as_whole(value: float, name: str, least: int) -> int:
+    """A single whole number of at least ``least``; ``name`` may go on after a comma to say what it is."""
+    if not isinstance(value, numbers.Real) or not np.isfinite(value) or value < least or value != int(value):
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+def as_level(level: float) -> float:
+    """The level of an interval."""
+    if not isinstance(level, numbers.Real) or not 0 < level < 1:
+        raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}")
+    return float(level)
 
 
 def _as_parameter(value: ArrayLike, name: str, scalar: bool) -> Array:

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 from scipy.stats import betabinom, binom
 
-from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_numbers
+from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_level, as_numbers, place
 
 
 def average_posterior(counts: ArrayLike, tau: ArrayLike) -> pd.DataFrame:
@@ -44,14 +44,20 @@ def average_posterior(counts: ArrayLike, tau: ArrayLike) -> pd.DataFrame:
     2          2  0.85    0.05
     """
     counts, tau = as_counts_and_tau(counts, tau)
+    m = _same_number(counts)
+    groups = pd.Series(tau[:, 0]).groupby(counts[:, 0].astype(int))
+    table = pd.DataFrame({"items": groups.size(), "mean": groups.mean(), "stderr": groups.sem()})
+    table = table.reindex(pd.RangeIndex(m + 1, name="votes"))
+    return table.assign(items=table["items"].fillna(0).astype(int))
+
+
+def _same_number(counts: Array) -> int:
+    """The number of votes on every item."""
     m = counts.sum(axis=1)
     if (m != m[0]).any():
         j = int(np.argmax(m != m[0]))
         raise ValueError(f"counts[{j}] has {m[j]:g} votes but counts[0] has {m[0]:g}: all items must have the same number")
-    groups = pd.Series(tau[:, 0]).groupby(counts[:, 0].astype(int))
-    table = pd.DataFrame({"items": groups.size(), "mean": groups.mean(), "stderr": groups.sem()})
-    table = table.reindex(pd.RangeIndex(int(m[0]) + 1, name="votes"))
-    return table.assign(items=table["items"].fillna(0).astype(int))
+    return int(m[0])
 
 
 def prediction_band(
@@ -91,11 +97,11 @@ def prediction_band(
     (array([0., 6.]), array([7., 7.]))
     """
     probability = as_numbers(probability, "probability", (1,))
-    if (probability < 0).any() or (probability > 1).any():
-        raise ValueError("probability must lie between 0 and 1")
-    m, alpha0 = int(as_labellers(m)), float(as_alpha0(alpha0, scalar=True))
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
+    wrong = (probability < 0) | (probability > 1)
+    if wrong.any():
+        at = tuple(np.argwhere(wrong)[0])
+        raise ValueError(f"{place('probability', at)} is {probability[at]:g}: probabilities must lie between 0 and 1")
+    m, alpha0, level = int(as_labellers(m, scalar=True)), float(as_alpha0(alpha0, scalar=True)), as_level(level)
     tails = (1 - level) / 2, (1 + level) / 2
     if np.isinf(alpha0):
         return tuple(binom.ppf(tail, m, probability) for tail in tails)
@@ -106,6 +112,8 @@ def prediction_band(
 def share_in_band(counts: ArrayLike, tau: ArrayLike, alpha0: float, level: float = 0.95) -> float:
     """Share of the items whose positive votes lie within :func:`prediction_band`."""
     counts, tau = as_counts_and_tau(counts, tau)
+    if not counts.any():
+        raise ValueError("no item has a vote: counts are all 0")
     inside = []
     for votes in np.unique(counts.sum(axis=1)[counts.sum(axis=1) > 0]):
         at = counts.sum(axis=1) == votes
@@ -126,7 +134,7 @@ def plot_votes_against_expectation(
 ) -> None:
     """Draw observed against expected votes with the prediction band; every item must have the same number of votes."""
     counts, tau = as_counts_and_tau(counts, tau)
-    m = int(counts.sum(axis=1)[0])
+    m = _same_number(counts)
     grid = np.linspace(0.001, 0.999, 500)
     low, high = prediction_band(grid, m, alpha0, level)
     ax.plot(m * grid, m * grid, color="C1", linestyle="-", linewidth=1)

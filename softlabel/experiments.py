@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import expit, logit, rel_entr
 from sklearn.linear_model import LogisticRegression
 
-from softlabel._checks import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers
+from softlabel._checks import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_whole
 from softlabel._newton import newton
 from softlabel._parallel import run
 from softlabel.datasets import load_breast_cancer
@@ -75,8 +75,7 @@ def simulate_relative_efficiency(
     """
     deltas = np.atleast_1d(as_numbers(deltas, "deltas", (0, 1)))
     ms, alphas = _grid(ms, alphas)
-    if n_sims < 2 or n_sims != int(n_sims):
-        raise ValueError(f"n_sims must be a whole number of at least 2, got {n_sims}")
+    n_sims = as_whole(n_sims, "n_sims", 2)
     models = [TwoClassNormal.canonical(delta, p) for delta in deltas]
     sizes = [min(BLOCK, n_sims - done) for done in range(0, n_sims, BLOCK)]
     seeds = iter(np.random.default_rng(rng).spawn(len(models) * len(sizes) + 1))
@@ -203,13 +202,14 @@ def simulate_breast_cancer(
     ms, alphas = _grid(ms, alphas)
     if method not in FITS:
         raise ValueError(f"method must be one of {', '.join(map(repr, FITS))}, got {method!r}")
-    if n_splits < 2 or n_splits != int(n_splits):
-        raise ValueError(f"n_splits must be a whole number of at least 2, got {n_splits}")
+    n_splits = as_whole(n_splits, "n_splits", 2)
     data = load_breast_cancer()
     X = data.X.filter(like="mean ").to_numpy()
     X, y = (X - X.mean(axis=0)) / X.std(axis=0), data.y.to_numpy()
-    if not X.shape[1] < n_train < len(X):
-        raise ValueError(f"n_train must lie between {X.shape[1] + 1} and {len(X) - 1}, got {n_train}")
+    span = f"n_train, between {X.shape[1] + 1} and {len(X) - 1},"
+    n_train = as_whole(n_train, span, X.shape[1] + 1)
+    if n_train >= len(X):
+        raise ValueError(f"{span} must leave items for the test set, got {n_train}")
     full = fit_logistic(X, y)
     bayes = float(np.mean(full.predict(X) != y))
 

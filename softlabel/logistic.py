@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.special import expit, log_expit, xlogy
 from scipy.stats import norm
 
-from softlabel._checks import Array, ConvergenceWarning, SeparationWarning, align, as_features, as_numbers, as_votes
+from softlabel._checks import Array, ConvergenceWarning, SeparationWarning, align, as_features, as_level, as_numbers, as_votes, as_whole
 from softlabel._newton import information, linear_predictor, newton, residual_and_weight, standardise
 from softlabel._parallel import run
 
@@ -112,8 +112,7 @@ class LogisticFit:
 
     def summary(self, kind: Literal["sandwich", "model"] = "sandwich", level: float = 0.95) -> pd.DataFrame:
         """Table of coefficients with standard errors, Wald tests and intervals; ``kind`` as in :meth:`cov`."""
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
+        level = as_level(level)
         stderr = self.stderr(kind)
         z = self.coef / stderr
         reach = norm.isf((1 - level) / 2) * stderr
@@ -392,8 +391,7 @@ def _programme(objective: Array, **constraints: object):
 
 
 def _check_iteration(max_iter: int, tol: float) -> None:
-    if not max_iter >= 1 or max_iter != int(max_iter):
-        raise ValueError(f"max_iter must be a whole number of at least 1, got {max_iter}")
+    as_whole(max_iter, "max_iter", 1)
     if not tol > 0:
         raise ValueError(f"tol must be positive, got {tol}")
 

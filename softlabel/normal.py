@@ -9,7 +9,7 @@ from scipy.integrate import quad_vec
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import expit, ndtr
 
-from softlabel._checks import Array, as_features, as_numbers
+from softlabel._checks import Array, as_features, as_numbers, as_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +76,10 @@ class TwoClassNormal:
         delta = float(as_numbers(delta, "delta", (0,)))
         if delta <= 0:
             raise ValueError(f"delta, the distance between the means, must be positive, got {delta:g}")
-        if p < 1 or p != int(p):
-            raise ValueError(f"p, the number of features, must be a whole number of at least 1, got {p}")
-        mean = np.zeros(int(p))
+        p = as_whole(p, "p, the number of features,", 1)
+        mean = np.zeros(p)
         mean[0] = delta / 2
-        return cls(mean, -mean, np.eye(int(p)), prior1)
+        return cls(mean, -mean, np.eye(p), prior1)
 
     @cached_property
     def _root(self) -> Array:
@@ -127,12 +126,9 @@ class TwoClassNormal:
         z : (n,) or (size, n) ndarray of int
             Labels, 1 for the positive class.
         """
-        if n < 1 or n != int(n):
-            raise ValueError(f"n, the number of items, must be a whole number of at least 1, got {n}")
-        if size is not None and (size < 0 or size != int(size)):
-            raise ValueError(f"size, the number of data sets, must be a whole number of at least 0, got {size}")
+        n = as_whole(n, "n, the number of items,", 1)
+        shape = (n,) if size is None else (as_whole(size, "size, the number of data sets,", 0), n)
         rng = np.random.default_rng(rng)
-        shape = (int(n),) if size is None else (int(size), int(n))
         z = (rng.random(shape) < self.prior1).astype(np.int64)
         Y = rng.standard_normal((*shape, self.mean1.size)) @ self._root.T
         Y += self.mean2

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-from softlabel._checks import Array, as_counts_and_tau, place
+from softlabel._checks import Array, as_counts_and_tau, as_level, as_whole, place
 from softlabel.dirichlet_multinomial import dm_logpmf
 
 # Values of omega at which likelihoods are compared before the best is refined: the multinomial, 1e-6 to 1e6, and beyond.
 GRID = np.concatenate([[0.0], np.logspace(-6, 6, 49), [1e12]])
-FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 385), [1e12]])
+FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 769), [1e12]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,8 @@ def bootstrap_alpha0(
     Returns
     -------
     (n_resamples,) ndarray
-        Each with a relative error below 1e-4 (a bootstrap needs no more); ``inf`` and ``0`` as in :class:`Alpha0Fit`.
+        Each with a relative error below 1e-4 (a bootstrap needs no more) between 1e-5 and 1e5; ``inf`` and ``0`` as in
+        :class:`Alpha0Fit`. A resample in which no item has two votes says nothing about alpha0, and counts as ``inf``.
 
     Raises
     ------
@@ -135,10 +136,9 @@ def bootstrap_alpha0(
     array([1.57, 2.26, 1.37])
     """
     counts, tau = _check(counts, tau)
-    if n_resamples < 1 or n_resamples != int(n_resamples):
-        raise ValueError(f"n_resamples must be a whole number of at least 1, got {n_resamples}")
+    n_resamples = as_whole(n_resamples, "n_resamples", 1)
     n = len(counts)
-    weights = np.random.default_rng(rng).multinomial(n, np.full(n, 1 / n), size=int(n_resamples)).astype(float)
+    weights = np.random.default_rng(rng).multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(float)
     likelihood = VoteLikelihood(counts, tau)
     log_likelihood, score = (
         weights @ np.column_stack([terms(omega) for omega in FINE_GRID])
@@ -208,8 +208,7 @@ def alpha0_interval(
     >>> round(low, 3), round(high, 3)
     (0.237, 11.025)
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
+    level = as_level(level)
     if method == "bootstrap":
         estimates = bootstrap_alpha0(counts, tau, n_resamples, rng)
         # "higher": between a finite estimate and infinity there is nothing to interpolate

@@ -69,17 +69,33 @@ def test_first_fifty_rows_stop_where_r_stops():
     assert deviance(fit_as_r(scaled, counts), scaled, counts) == pytest.approx(at[25], rel=1e-5)
 
 
-def test_stopping_rule_is_the_relative_change_of_the_deviance():
+def overlapping():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     s = rng.binomial(5, 1 / (1 + np.exp(-1.5 * X[:, 0])))
-    counts = np.column_stack([s, 5 - s])
-    for epsilon in (1e-1, 1e-3, 1e-8, 1e-11):
-        path = [deviance(fit_as_r(X, counts, max_iter=k, epsilon=0), X, counts) for k in range(1, 15)]
+    return X, np.column_stack([s, 5 - s])
+
+
+@pytest.mark.parametrize("separated", [False, True])
+def test_stopping_rule_is_the_relative_change_of_the_deviance(separated):
+    """On separated data the deviance falls to 0, and the 0.1 that is added to it decides."""
+    if separated:
+        X, _, counts = wisconsin()
+        X, counts = X[:50], counts[:50]
+    else:
+        X, counts = overlapping()
+    for epsilon in (1e-1, 1e-3, 1e-6) if separated else (1e-1, 1e-3, 1e-8, 1e-11):
+        path = [deviance(fit_as_r(X, counts, max_iter=k, epsilon=0), X, counts) for k in range(1, 26)]
         change = np.abs(np.diff(path)) / (np.abs(path[1:]) + 0.1)
         steps = 2 + int(np.argmax(change < epsilon))  # the first difference is between steps 1 and 2
+        assert (change < epsilon).any()
         np.testing.assert_array_equal(fit_as_r(X, counts, epsilon=epsilon), fit_as_r(X, counts, max_iter=steps, epsilon=0))
-    # One step is weighted least squares from (s + 1/2) / (m + 1), written out.
+
+
+def test_first_step_is_weighted_least_squares_from_the_votes():
+    """From (s + 1/2) / (m + 1), written out."""
+    X, counts = overlapping()
+    s = counts[:, 0]
     mu = (s + 0.5) / 6
     w, x = 5 * mu * (1 - mu), np.column_stack([np.ones(60), X])
     z = np.log(mu / (1 - mu)) + (s / 5 - mu) / (mu * (1 - mu))
@@ -88,10 +104,7 @@ def test_stopping_rule_is_the_relative_change_of_the_deviance():
 
 
 def test_where_a_maximum_exists_it_is_that_of_fit_logistic():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(60, 2))
-    s = rng.binomial(5, 1 / (1 + np.exp(-X[:, 0])))
-    counts = np.column_stack([s, 5 - s])
+    X, counts = overlapping()
     # 1e-4: the deviance to 1e-8, the coefficients to its square root.
     np.testing.assert_allclose(fit_as_r(X, counts), fit_logistic(X, counts).coef, atol=1e-4)
 
@@ -221,7 +234,8 @@ def test_defaults_are_those_of_the_paper():
     ({"ms": ["five"]}, ["m must be a number", "five"]),
     ({"alphas": [1, -1]}, ["alpha0", "positive", "-1"]),
     ({"alphas": [np.nan]}, ["alpha0", "positive"]),
-    *[({"n_splits": bad}, ["n_splits", "whole number of at least 2", str(bad)]) for bad in (0, 1, 2.5, np.nan, np.inf, "x", None)],
+    *[({"n_splits": bad}, ["n_splits", "whole number of at least 2", str(bad)])
+      for bad in (0, 1, 2.5, np.nan, np.inf, "x", None)],
     *[({"n_train": bad}, ["n_train", "between 11 and 568", str(bad)]) for bad in (0, 10, 569, 1000, np.nan)],
     *[({"n_train": bad}, ["n_train", str(bad)]) for bad in (50.5, "x", None)],
     *[({"method": bad}, ["method", "'glm', 'firth', 'ridge'", str(bad)]) for bad in ("mle", "", None)],

@@ -92,7 +92,8 @@ def test_band_agrees_with_scipy(alpha0):
     np.testing.assert_array_equal(low, stats.betabinom.ppf(0.025, 7, alpha0 * t, alpha0 * (1 - t)))
     np.testing.assert_array_equal(high, stats.betabinom.ppf(0.975, 7, alpha0 * t, alpha0 * (1 - t)))
     # Negative: not the binomial band, and not that of half or double alpha0.
-    for wrong in (stats.binom.ppf(0.025, 7, t), *(stats.betabinom.ppf(0.025, 7, a * t, a * (1 - t)) for a in (alpha0 / 2, 2 * alpha0))):
+    others = [stats.betabinom.ppf(0.025, 7, a * t, a * (1 - t)) for a in (alpha0 / 2, 2 * alpha0)]
+    for wrong in (stats.binom.ppf(0.025, 7, t), *others):
         assert (low != wrong).any()
 
 
