@@ -357,12 +357,14 @@ def look(driver, address, width):
     )
     requested_hosts(driver)
     driver.get(address)
-    # Formulas are set after the page has loaded, and can be wide.
+    # Formulas are set after the page has loaded, in fonts that come later
+    # still, and can be wide.
     driver.execute_async_script(
         "const done = arguments[0];"
         "const ready = window.MathJax && MathJax.startup"
         " ? MathJax.startup.promise : Promise.resolve();"
-        "ready.then(() => setTimeout(done, 100));"
+        "ready.then(() => document.fonts.ready)"
+        ".then(() => setTimeout(done, 100));"
     )
     room, needed, wide = driver.execute_script(
         "const page = document.documentElement;"
