@@ -226,7 +226,12 @@ def fit_logistic(
     if not rank:
         raise ValueError(_explain_rank(X, counts, names))
 
-    separation = "none" if converged and not firth else find_separation(X, counts)
+    # A programme only for suspicious data: those without a maximum of the unpenalised likelihood.
+    if firth:
+        _, (has_maximum,), *_ = newton(X[None], counts[None], np.zeros(len(names) + 1), max_iter, tol)
+    else:
+        has_maximum = converged
+    separation = "none" if has_maximum else find_separation(X, counts)
     if separation != "none" and not firth:
         warnings.warn(
             f"{separation} separation: the features tell the labels apart without error, so the maximum likelihood estimate "
