@@ -85,7 +85,7 @@ class VoteData:
         return f"VoteData({n} items, {annotators}, {features}; {self.source})"
 
 
-def _fetch(name: str) -> Path:
+def fetch(name: str) -> Path:
     """Path of a data file, downloaded at the first use."""
     address, sha256 = FILES[name]
     store = pooch.create(
@@ -113,7 +113,7 @@ def _fetch(name: str) -> Path:
 
 def _read_rda(name: str) -> pd.DataFrame:
     """The one table in an R data file."""
-    path = _fetch(name)
+    path = fetch(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # R classes of the table that have no counterpart in Python
         (table,) = rdata.read_rda(path).values()
@@ -267,7 +267,7 @@ def load_adult_content(positive: Iterable[str] = "RX", repeats: str = "keep") ->
     if repeats not in ("keep", "first"):
         raise ValueError(f'repeats must be "keep" or "first", got {repeats!r}')
     votes = pd.read_csv(
-        _fetch("adult_content_labels.txt"),
+        fetch("adult_content_labels.txt"),
         sep="\t",
         names=["annotator", "item", "label"],
         dtype=str,
@@ -364,7 +364,7 @@ def shipped_histograms() -> dict[str, pd.DataFrame]:
 
 
 def _read_yaml(name: str) -> dict:
-    return yaml.safe_load(_fetch(name).read_text(encoding="utf-8"))
+    return yaml.safe_load(fetch(name).read_text(encoding="utf-8"))
 
 
 def _vote_data(

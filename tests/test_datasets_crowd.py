@@ -188,7 +188,7 @@ NEEDED = {"gastroenterology": "gastrodata.rda", "bluebirds": "bluebirds_labels.y
 def originals():
     """The folder where the real files are, or skip the test."""
     try:
-        return [datasets._fetch(name).parent for name in datasets.FILES][0]
+        return [datasets.fetch(name).parent for name in datasets.FILES][0]
     except datasets.DataFileError as error:
         pytest.skip(f"needs all data files: {error}")
 

@@ -87,7 +87,7 @@ def data_files():
     found = []
     for name in sorted(datasets.FILES):
         with contextlib.suppress(datasets.DataFileError):
-            datasets._fetch(name)
+            datasets.fetch(name)
             found.append(name)
     return found
 
