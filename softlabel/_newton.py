@@ -105,7 +105,14 @@ def residual_and_weight(s: Array, m: Array, eta: Array) -> tuple[Array, Array]:
 
 def information(x: Array, weight: Array) -> Array:
     """sum_j weight_j x_j x_j' for each data set: (c, p + 1, p + 1)."""
-    return (x * weight[:, None, :]) @ x.transpose(0, 2, 1)
+    weighted = x * weight[:, None, :]
+    c, q, _ = x.shape
+    if q > 12:
+        return weighted @ x.transpose(0, 2, 1)
+    H = np.empty((c, q, q))  # for a small matrix the inner products of its lower half are faster
+    for i in range(q):
+        H[:, i:, i] = H[:, i, i:] = np.vecdot(weighted[:, i : i + 1], x[:, i:])
+    return H
 
 
 def unit_diagonal(H: Array) -> tuple[Array, Array]:

@@ -86,7 +86,22 @@ class VoteData:
 
 
 def fetch(name: str) -> Path:
-    """Path of a data file, downloaded at the first use."""
+    """Path of a data file, downloaded at the first use and checked against its SHA-256.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``FILES``.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    DataFileError
+        If the file is neither in the cache folder nor to be had; the message says how to put it in place by hand.
+    """
     address, sha256 = FILES[name]
     store = pooch.create(
         path=pooch.os_cache("softlabel"),

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import warnings
 from collections import Counter
 from dataclasses import asdict
 from importlib.resources import files
@@ -12,7 +13,7 @@ import pytest
 import yaml
 from reference import gastro
 
-from softlabel import (TwoClassNormal, claims, estimate_alpha0, fit_logistic, relative_efficiency,
+from softlabel import (ConvergenceWarning, TwoClassNormal, claims, estimate_alpha0, fit_logistic, relative_efficiency,
                        simulate_relative_efficiency)
 
 # The tables of the paper, transcribed by hand a second time; alpha0 = 1, 10, 100, 1000 down the rows.
@@ -258,7 +259,9 @@ def test_share_of_label_errors_agrees_within_its_sampling_error():
 
 
 def check_table_1(seed):
-    frame = simulate_relative_efficiency([1, 2, 3, 4], [5, 10, 50], ALPHAS, n_sims=1000, rng=seed)
+    with warnings.catch_warnings():  # at Delta = 4 about one training set in 50,000 is separated
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        frame = simulate_relative_efficiency([1, 2, 3, 4], [5, 10, 50], ALPHAS, n_sims=1000, rng=seed)
     assert len(frame) == 48
     for row in frame.itertuples():
         id = f"table1.m{row.m}.alpha{row.alpha0:g}.delta{row.delta:g}"
