@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import yaml
+from tabulate import tabulate
 
 MIME = "application/vnd.softlabel.verdict+json"
 
@@ -178,7 +179,7 @@ def glue(name: str, text: str | pd.DataFrame) -> None:
     if isinstance(text, pd.DataFrame):
         text = text.replace(r"^-(?=\d)", "\N{MINUS SIGN}", regex=True)
         align = ["right" if text[column].str.match(r"[\N{MINUS SIGN}+<]?\s*\d").any() else "left" for column in text]
-        text = text.to_markdown(index=False, disable_numparse=True, colalign=align)
+        text = tabulate(text, headers="keys", tablefmt="pipe", showindex=False, disable_numparse=True, colalign=align)
     if not isinstance(text, str):
         raise TypeError(f"glue({name!r}, ...) needs formatted text, got {type(text).__name__}")
     prefix = "application/papermill.record/"  # MyST-NB's convention, so that the book's pages need not import it

@@ -1,9 +1,12 @@
 """The names and signatures that chapters and readers rely on; a change here is a change of the interface."""
 
+import ast
 import inspect
 import os
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -119,3 +122,19 @@ def test_importing_and_using_it_changes_no_global_state():
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:2] == ["[]", "[]"]
     assert done.stderr == ""
+
+
+def test_every_import_is_declared():
+    # A package that comes along with another one, such as the book's tools, is missing after a plain "pip install .".
+    root = Path(__file__).parents[1]
+    distribution = {"sklearn": "scikit-learn", "yaml": "PyYAML"}
+    declared = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    imported = set()
+    for path in (root / "softlabel").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module] if isinstance(node, ast.ImportFrom) else []
+            imported |= {m.split(".")[0] for m in modules}
+    # IPython is asked for only where a notebook runs, and its absence is handled.
+    foreign = imported - set(sys.stdlib_module_names) - {"softlabel", "IPython"}
+    assert {distribution.get(m, m) for m in foreign} == {d.split(">=")[0] for d in declared}
