@@ -8,9 +8,10 @@ from softlabel.datasets import load_adult_content, load_bluebirds, load_breast_c
 from softlabel.dirichlet_multinomial import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
 from softlabel.efficiency import godambe_information, relative_efficiency
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
-from softlabel.logistic import BatchFit, LogisticFit, find_separation, fit_logistic, fit_logistic_batch
+from softlabel.logistic import BatchFit, LogisticFit, fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
+from softlabel.separation import find_separation
 
 __version__ = "0.1.0"
 

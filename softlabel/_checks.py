@@ -12,6 +12,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+NUMBER = (numbers.Number, np.bool_)  # NumPy does not call its booleans numbers
+LARGEST = 2**53  # whole numbers above are not all floats
 
 
 class SeparationWarning(UserWarning):
@@ -29,29 +31,48 @@ def place(name: str, index: tuple[int, ...], labels: list[Any] | None = None) ->
     return f"{name}{where}{column}"
 
 
-def as_numbers(values: ArrayLike, name: str, ndim: tuple[int, ...]) -> Array:
-    """A finite float array with one of the given numbers of dimensions, and at least one element."""
+def as_numbers(
+    values: ArrayLike, name: str, ndim: tuple[int, ...], *, copy: bool = True, keep_float32: bool = False
+) -> Array:
+    """A finite float array with one of the given numbers of dimensions, and at least one element.
+
+    Without ``copy`` it may be the caller's own array: never write to it, nor keep it.
+    """
     labels = list(values.columns) if isinstance(values, pd.DataFrame) else None
     try:
-        array = np.asarray(values)
-        if np.iscomplexobj(array):
-            raise TypeError
-        if array.dtype == object:  # where pandas marks a missing value by pd.NA
-            array = np.where(pd.isna(array), np.nan, array)
-        array = array.astype(float)
-    except (TypeError, ValueError):
+        array = _real(values, copy, keep_float32)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be an array of real numbers, got {_describe(values)}") from None
     if array.ndim not in ndim:
         wanted = " or ".join(f"{d}-dimensional" for d in ndim)
         raise ValueError(f"{name} must be {wanted}, got shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} has no elements: its shape is {array.shape}")
-    if not np.isfinite(array).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(array.sum())  # needs no second array; sums of huge numbers may overflow
+    if not finite and not np.isfinite(array).all():
         bad = np.argwhere(~np.isfinite(array))
         where = place(name, tuple(bad[0]), labels)
         more = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
         raise ValueError(f"{where} is {array[tuple(bad[0])]}{more}: every value must be finite")
     return array
+
+
+def _real(values: ArrayLike, copy: bool = True, keep_float32: bool = False) -> Array:
+    """Real numbers of any type and shape as floats, missing ones as nan; text is no number, not even "1"."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.astype(object).filled(np.nan)  # else the values under the mask would come back
+    array = np.asarray(values)
+    if array.dtype == object:  # where pandas marks a missing value by pd.NA
+        array = np.where(pd.isna(array), np.nan, array)
+        if not all(isinstance(value, NUMBER) for value in array.flat):
+            raise TypeError
+    elif array.dtype.kind not in "biuf":
+        raise TypeError
+    if keep_float32 and array.dtype == np.float32:
+        return array.copy() if copy else array
+    with np.errstate(over="ignore"):  # an extended number beyond the range of a double is infinite, and found so
+        return array.astype(float, copy=copy)
 
 
 def _describe(values: object) -> str:
@@ -64,23 +85,42 @@ def _describe(values: object) -> str:
     return type(values).__name__ + ("" if dtype is None else f" of type {dtype}")
 
 
-def as_features(X: ArrayLike, name: str = "X", ndim: tuple[int, ...] = (2,)) -> tuple[Array, list[str]]:
-    """Features as a float array, and the names of their columns."""
-    array = as_numbers(X, name, ndim)
-    if isinstance(X, pd.DataFrame):
-        return array, [str(label) for label in X.columns]
-    return array, [f"x{k + 1}" for k in range(array.shape[-1])]
+def as_features(
+    X: ArrayLike, name: str = "X", ndim: tuple[int, ...] = (2,), *, copy: bool = False, keep_float32: bool = False
+) -> tuple[Array, list[str]]:
+    """Features as a float array, and the names of their columns; ``copy`` and ``keep_float32`` as in :func:`as_numbers`."""
+    array = as_numbers(X, name, ndim, copy=copy, keep_float32=keep_float32)
+    if not isinstance(X, pd.DataFrame):
+        return array, [f"x{k + 1}" for k in range(array.shape[-1])]
+    names = pd.Index([str(label) for label in X.columns])
+    if not names.is_unique:
+        raise ValueError(f"{name} has more than one column named {names[names.duplicated()][0]!r}: names must differ")
+    return array, list(names)
 
 
-def as_votes(y_or_counts: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Labels 0/1 of the given shape, or counts of shape ``shape + (2,)``, as counts; column 0 is the positive class."""
+def as_votes(y_or_counts: ArrayLike, shape: tuple[int, ...], positive: object = None) -> Array:
+    """Labels of the given shape, or counts of shape ``shape + (2,)``, as counts; column 0 is the positive class.
+
+    Labels are 0 and 1, or any two values of which ``positive`` is the positive class. The array is never the caller's own.
+    """
+    if positive is not None:
+        y_or_counts = _is_positive(y_or_counts, len(shape), positive)
+    elif words := _labels_that_are_no_numbers(y_or_counts, len(shape)):
+        raise ValueError(
+            f"y_or_counts has the labels {_listed(words)}, which are not numbers: say which is the positive class by positive="
+        )
     array = as_numbers(y_or_counts, "y_or_counts", (len(shape), len(shape) + 1))
     if array.ndim == len(shape):
-        wrong = (array != 0) & (array != 1)
+        wrong = array != (array != 0)
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0])
-            raise ValueError(f"{place('y', at)} is {array[at]:g}: labels must be 0 or 1 (1 is the positive class)")
-        counts = np.stack([array, 1 - array], axis=-1)
+            raise ValueError(
+                f"{place('y', at)} is {array[at]:g}: labels must be 0 or 1 (1 is the positive class), or positive= must say "
+                "which of two labels is the positive class"
+            )
+        counts = np.empty((*array.shape, 2))
+        counts[..., 0] = array
+        np.subtract(1, array, out=counts[..., 1])
     else:
         counts = as_counts(array, "counts")
         if counts.shape[-1] != 2:
@@ -94,27 +134,83 @@ def as_votes(y_or_counts: ArrayLike, shape: tuple[int, ...]) -> Array:
     return counts
 
 
+def _is_positive(y: ArrayLike, ndim: int, positive: object) -> NDArray[np.bool_]:
+    """Which labels are the positive one. It must occur, or be declared, lest a slip of the pen make all labels negative."""
+    dtype = getattr(y, "dtype", None)
+    y = y.astype(object).filled(np.nan) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
+    if y.ndim != ndim:
+        raise ValueError(
+            f"positive={positive!r} is for labels, but y_or_counts has shape {y.shape}: of counts, column 0 is positive"
+        )
+    missing = pd.isna(y)
+    if missing.any():
+        raise ValueError(f"{place('y_or_counts', tuple(np.argwhere(missing)[0]))} is missing: every item must have a label")
+    try:
+        code, labels = pd.factorize(y.ravel())
+    except TypeError:
+        raise ValueError(f"y_or_counts must be an array of labels, got {_describe(y)}") from None
+    if len(labels) > 2:
+        raise ValueError(f"y_or_counts has {len(labels)} different labels ({_listed(labels)}): there must be two classes")
+    declared = list(labels)
+    if isinstance(dtype, pd.CategoricalDtype):
+        declared += list(dtype.categories)
+    elif y.dtype == bool:
+        declared += [False, True]
+    if not any(_same(label, positive) for label in declared):
+        raise ValueError(
+            f"positive={positive!r} is not among the labels of y_or_counts ({_listed(labels)}); if truly no item is positive, "
+            "give labels 0, or a pandas.Categorical that has it as a category"
+        )
+    return np.array([_same(label, positive) for label in labels], dtype=bool)[code].reshape(y.shape)
+
+
+def _same(label: object, other: object) -> bool:
+    try:
+        return bool(label == other)
+    except (TypeError, ValueError):  # arrays and the like
+        return False
+
+
+def _labels_that_are_no_numbers(y: ArrayLike, ndim: int) -> list[Any]:
+    """The different labels in ``y`` if one of them is text or another object; none if all are numbers."""
+    try:
+        array = np.asarray(y)
+        if array.ndim != ndim or array.dtype.kind not in "OUST":
+            return []
+        labels = [label for label in pd.unique(array.ravel().astype(object)) if not pd.isna(label)]
+    except (TypeError, ValueError):
+        return []
+    return [] if all(isinstance(label, NUMBER) for label in labels) else labels
+
+
+def _listed(labels: Any) -> str:
+    """At most six labels in words, as Python shows them and not as NumPy does."""
+    shown = [repr(label.item() if isinstance(label, np.generic) else label) for label in list(labels)[:6]]
+    return ", ".join(shown) + (", ..." if len(labels) > 6 else "")
+
+
 def as_counts(counts: ArrayLike, name: str = "counts") -> Array:
     """Votes of each item for each of g >= 2 classes: whole numbers, not negative."""
     labels = list(counts.columns) if isinstance(counts, pd.DataFrame) else None
-    array = as_numbers(counts, name, (2, 3))
-    wrong = (array < 0) | (array != np.floor(array))
-    if wrong.any():
-        at = tuple(np.argwhere(wrong)[0])
-        raise ValueError(f"{place(name, at, labels)} is {array[at]:g}: vote counts must be whole numbers of at least 0")
+    array = as_numbers(counts, name, (2, 3), copy=False)
+    if array.min() < 0 or array.max() > LARGEST or (array != np.floor(array)).any():
+        at = tuple(np.argwhere((array < 0) | (array > LARGEST) | (array != np.floor(array)))[0])
+        most = f" and at most {LARGEST}" if array[at] > LARGEST else ""
+        raise ValueError(f"{place(name, at, labels)} is {array[at]:g}: vote counts must be whole numbers of at least 0{most}")
     if array.shape[-1] < 2:
-        raise ValueError(f"{name} must have a column for each of at least 2 classes, got {array.shape[-1]}")
+        raise ValueError(
+            f"{name} must have a column for each of at least 2 classes, got {array.shape[-1]} (labels have no axis of columns)"
+        )
     return array
 
 
 def as_tau(tau: ArrayLike) -> Array:
     """Posterior probabilities of shape (..., n, g), whose rows sum to one."""
-    array = as_numbers(tau, "tau", (2, 3))
+    array = as_numbers(tau, "tau", (2, 3), copy=False)
     if array.shape[-1] < 2:
         raise ValueError(f"tau must have a column for each of at least 2 classes, got {array.shape[-1]}")
-    wrong = (array < 0) | (array > 1)
-    if wrong.any():
-        at = tuple(np.argwhere(wrong)[0])
+    if array.min() < 0 or array.max() > 1:
+        at = tuple(np.argwhere((array < 0) | (array > 1))[0])
         raise ValueError(f"{place('tau', at)} is {array[at]:g}: probabilities must lie between 0 and 1")
     total = array @ np.ones(array.shape[-1])  # faster than .sum over an axis of two
     wrong = np.abs(total - 1) > 1e-9
@@ -145,31 +241,61 @@ def as_alpha0(alpha0: ArrayLike, scalar: bool = False) -> Array:
 def as_labellers(m: ArrayLike, whole: bool = True, scalar: bool = False) -> Array:
     """Numbers of labellers: at least 1, and whole unless a formula also makes sense between whole numbers."""
     array = _as_parameter(m, "m", scalar)
-    wrong = ~(np.isfinite(array) & (array >= 1) & ((array == np.floor(array)) | (not whole)))
+    wrong = ~(np.isfinite(array) & (array >= 1))
+    if whole:
+        wrong |= (array != np.floor(array)) | (array > LARGEST)
     if wrong.any():
         kind = "a whole number" if whole else "a number"
-        raise ValueError(f"m, the number of labellers, must be {kind} of at least 1, got {_first(array, wrong)}")
+        most = f" and at most {LARGEST}" if whole and array[wrong].flat[0] > LARGEST else ""
+        raise ValueError(f"m, the number of labellers, must be {kind} of at least 1{most}, got {_first(array, wrong)}")
     return array
 
 
 def as_whole(value: float, name: str, least: int) -> int:
     """A single whole number of at least ``least``; ``name`` may go on after a comma to say what it is."""
-    if not isinstance(value, numbers.Real) or not np.isfinite(value) or value < least or value != int(value):
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    return int(value)
+    number = _single(value)
+    if not least <= number <= LARGEST or number != np.floor(number):
+        most = f" and at most {LARGEST}" if number > LARGEST else ""
+        raise ValueError(f"{name} must be a whole number of at least {least}{most}, got {value!r}")
+    return int(number)
+
+
+def as_positive(value: float, name: str) -> float:
+    """A single positive number, not infinite."""
+    number = _single(value)
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}")
+    return number
+
+
+def _single(value: object) -> float:
+    """A real number of any type as a float; nan for anything else. Half-precision numbers do not compare with large ones."""
+    try:
+        return float(value) if isinstance(value, numbers.Real) else np.nan
+    except OverflowError:
+        return np.inf
+
+
+def as_rng(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """A source of randomness: a Generator as it is, or one made from a seed."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ValueError(f"rng must be a numpy Generator, a whole number of at least 0 or None, got {rng!r}") from None
 
 
 def as_level(level: float) -> float:
     """The level of an interval."""
-    if not isinstance(level, numbers.Real) or not 0 < level < 1:
+    number = _single(level)
+    if not 0 < number < 1:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}")
-    return float(level)
+    return number
 
 
 def _as_parameter(value: ArrayLike, name: str, scalar: bool) -> Array:
     try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+        array = _real(value)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a number, got {value!r}") from None
     if scalar and array.ndim:
         raise ValueError(f"{name} must be a single number, got shape {array.shape}")
@@ -189,10 +315,10 @@ def align(first: object, second: object, names: tuple[str, str]) -> object:
         if not thing.index.is_unique:
             twice = thing.index[thing.index.duplicated()][0]
             raise ValueError(f"the index of {name} has {twice!r} more than once: rows cannot be matched to {names[1]}")
-    missing = first.index.difference(second.index)
+    missing = first.index.difference(second.index, sort=False)
     if len(missing):
         raise ValueError(f"{names[1]} has no row for {missing[0]!r}, which is in the index of {names[0]}")
-    extra = second.index.difference(first.index)
+    extra = second.index.difference(first.index, sort=False)
     if len(extra):
         raise ValueError(f"{names[1]} has a row for {extra[0]!r}, which is not in the index of {names[0]}")
     return second.loc[first.index]

@@ -1,134 +1,328 @@
-"""Newton's method for many logistic regressions at once, on arrays that have been checked.
+"""Newton's method for logistic regression, on arrays that have been checked.
 
-Shapes: c data sets of n items with q = p + 1 columns (the first is the intercept) are kept as x (c, q, n), items last, so that
-sums over items run along memory.
+Inside, features are standardised: an intercept and p columns centred and scaled to [-1, 1], so that no linear predictor exceeds
+the sum of the absolute coefficients. They are kept in blocks of 512 items, x (blocks, q, 512) with q = p + 1: a block stays in
+cache, and sums over its items run along memory.
+
+What touches every item is compiled. Newton's steps are written once and used twice: compiled, for many small data sets, whose x
+stays in a core's cache; interpreted, for one data set of any size, whose x is made anew slice by slice, on all cores, so that it
+is never in memory as a whole.
 """
+
+import math
 
 import numpy as np
 
-from softlabel._checks import Array
+from softlabel._parallel import PART, compiled, over_parts
 
 LOST_INFORMATION = 1e12  # trace(H^-1 H_0) above this: the labels say nothing about some direction, and H is rounding error
 COLLINEAR = 1e10  # variance inflation factor from which a column counts as a combination of the others
+BLOCK = 512
 
 
-def newton(
-    X: Array, counts: Array, start: Array, max_iter: int, tol: float, firth: bool = False
-) -> tuple[Array, Array, Array, Array]:
-    """Newton's method for c logistic regressions at once; X (c, n, p), counts (c, n, 2), start (c, p + 1), unchecked.
+def _newton(sums, penalty):
+    """Newton's method, given the functions that sum over the items of ``data``."""
 
-    Returns coefficients (c, p + 1), whether each fit converged, its number of steps, and whether its features have full rank.
+    def newton(data, start, max_iter, tol, firth):
+        """Coefficients (q,), whether the fit converged, its number of steps, and whether its features have full rank.
 
-    A fit has converged when a full step moves no linear predictor by more than sqrt(tol): since the weights
-    w = tau (1 - tau) satisfy |w'| <= w, a step of size d leaves an error of about d^2 / 2. With Firth's penalty, log det(H) / 2,
-    the steps still use H alone and shrink only linearly, so that they must fall below tol. Fits leave the iteration as they
-    converge.
-    """
-    x, back = standardise(X)
-    s = np.ascontiguousarray(counts[..., 0])
-    m = s + counts[..., 1]
-    beta = np.linalg.solve(back, np.broadcast_to(start, (len(x), back.shape[-1]))[..., None])[..., 0]
-    coef, converged, n_iter = beta.copy(), np.zeros(len(x), bool), np.full(len(x), max_iter)
-    H0 = information(x, m / 4)
-    rank = inflation(H0) < COLLINEAR
+        A fit has converged when a full step moves no linear predictor by more than sqrt(tol): since the weights
+        w = tau (1 - tau) satisfy |w'| <= w, a step of size d leaves an error of about d^2 / 2. With Firth's penalty,
+        log det(H) / 2, the steps still use H alone and shrink only linearly, so that they must fall below tol.
+        """
+        gradient, H = sums(data, np.zeros(len(start)))
+        H0, full_rank = H, inflation(H) < COLLINEAR
+        beta, direction, slope, back_off = start.copy(), np.zeros(len(start)), 0.0, 1.0
+        for iteration in range(1, max_iter + 1):
+            if iteration > 1 or np.any(start != 0):
+                gradient, H = sums(data, beta)
+            L, d = cholesky(H)
+            if firth:
+                gradient = gradient + penalty(data, beta, L, d)
+            # If the log-likelihood now falls steeply along the last step, that step was too long: take half of it back.
+            if np.sum(gradient * direction) < -slope / 2:
+                back_off /= 2
+                beta = beta - back_off * direction
+                continue
+            direction, back_off = solve(L, d, gradient), 1.0
+            # Far out the weights vanish and a full step means nothing: it may at most turn the linear predictors round.
+            reach, most = np.sum(np.abs(direction)), 5 + np.sum(np.abs(beta))
+            if reach > most:
+                direction = direction * (most / reach)
+            slope = np.sum(gradient * direction)
+            beta = beta + direction
+            if reach <= (tol if firth else math.sqrt(tol)):
+                converged = firth or np.sum(inverse(L, d) * H0) < LOST_INFORMATION
+                return beta, converged and full_rank, iteration, full_rank
+        return beta, False, max_iter, full_rank
 
-    running = np.arange(len(x))
-    eta = linear_predictor(beta, x)
-    direction, slope, back_off = np.zeros_like(beta), np.zeros(len(x)), np.ones(len(x))
-    for iteration in range(1, max_iter + 1):
-        residual, weight = residual_and_weight(s, m, eta)
-        H = information(x, weight)
-        if firth:  # each item's vote is corrected by its leverage times (1/2 - tau)
-            leverage = weight * np.sum(x * solve(H, x), axis=1)
-            residual = residual - leverage * np.tanh(eta / 2) / 2
-        gradient = (x @ residual[..., None])[..., 0]
-        # If the log-likelihood now falls steeply along the last step, that step was too long: take half of it back.
-        overshot = np.sum(gradient * direction, axis=1) < -slope / 2
-        back_off = np.where(overshot, back_off / 2, 1.0)
-        direction = np.where(overshot[:, None], direction, solve(H, gradient))
-        slope = np.where(overshot, slope, np.sum(gradient * direction, axis=1))
-        step = np.where(overshot, -back_off, 1.0)[:, None] * direction
-        change = linear_predictor(step, x)
-        # Far out the weights vanish and a full step means nothing: it may at most turn the linear predictors round.
-        reach, most = np.abs(change).max(axis=1), 5 + np.abs(eta).max(axis=1)
-        if (reach > most).any():
-            shrink = np.minimum(1, most / np.maximum(reach, most))
-            direction, slope = direction * shrink[:, None], slope * shrink
-            step, change = step * shrink[:, None], change * shrink[:, None]
-        beta, eta = beta + step, eta + change
-
-        done = (np.abs(change).max(axis=1) <= (tol if firth else np.sqrt(tol))) & ~overshot
-        if done.any():
-            at = running[done]
-            coef[at], n_iter[at] = beta[done], iteration
-            converged[at] = firth | (np.trace(solve(H[done], H0[at]), axis1=1, axis2=2) < LOST_INFORMATION)
-            keep = ~done
-            running, x, s, m, eta, beta = (a[keep] for a in (running, x, s, m, eta, beta))
-            direction, slope, back_off = direction[keep], slope[keep], back_off[keep]
-            if not len(running):
-                break
-    coef[running] = beta
-    return (back @ coef[..., None])[..., 0], converged & rank, n_iter, rank
+    return newton
 
 
-def standardise(X: Array) -> tuple[Array, Array]:
-    """Features (c, n, p) as x (c, p + 1, n), an intercept and columns centred and scaled to [-1, 1], and the way back.
+@compiled
+def spread(X):
+    """Sum, smallest and largest value of each column."""
+    n, p = X.shape
+    total, low, high = np.zeros(p), np.full(p, np.inf), np.full(p, -np.inf)
+    for j in range(n):
+        for k in range(p):
+            value = float(X[j, k])
+            total[k] += value
+            low[k], high[k] = min(low[k], value), max(high[k], value)
+    return total, low, high
 
-    The way back is a matrix (c, p + 1, p + 1) from coefficients of x to coefficients of X.
-    """
+
+@compiled
+def centre_and_scale(n, total, low, high):
+    """What standardises the columns."""
+    centre, scale = np.empty(len(total)), np.empty(len(total))
+    for k in range(len(total)):
+        centre[k] = total[k] / n
+        scale[k] = max(high[k] - centre[k], centre[k] - low[k])
+        if scale[k] <= 1e-14 * abs(centre[k]):
+            scale[k] = 1  # a constant column is left at rounding error, and found by its rank
+    return centre, scale
+
+
+@compiled
+def standardise(X, centre, scale, x):
+    """Write standardised features into x; its row 0, the intercept, is left alone."""
+    for i in range(blocks(len(X))):
+        first = i * BLOCK
+        for k in range(X.shape[1]):
+            shift, inverse = centre[k], 1 / scale[k]
+            for j in range(min(BLOCK, len(X) - first)):
+                x[i, k + 1, j] = (X[first + j, k] - shift) * inverse
+
+
+@compiled
+def blocks(n):
+    """Number of blocks of n items."""
+    return (n + BLOCK - 1) // BLOCK
+
+
+@compiled
+def score_and_information(data, beta):
+    """Gradient of the log-likelihood, and H."""
+    x, counts = data
+    gradient, H = np.zeros(len(beta)), np.zeros((len(beta), len(beta)))
+    for i in range(blocks(len(counts))):
+        _, residual, weight = residuals_and_weights(x[i], counts[i * BLOCK : (i + 1) * BLOCK], beta)
+        add_combination(x[i], residual, gradient)
+        add_products(x[i], weight, H)
+    return gradient, H
+
+
+@compiled
+def firth_score(data, beta, L, d):
+    """Gradient of Firth's penalty: the leverage of each item times 1/2 - tau."""
+    x, counts = data
+    gradient, u = np.zeros(len(beta)), np.empty(len(beta))
+    for i in range(blocks(len(counts))):
+        eta, _, weight = residuals_and_weights(x[i], counts[i * BLOCK : (i + 1) * BLOCK], beta)
+        for j in range(len(eta)):
+            leverage = 0.0
+            for a in range(len(beta)):
+                u[a] = d[a] * x[i, a, j]
+                for k in range(a):
+                    u[a] -= L[a, k] * u[k]
+                u[a] /= L[a, a]
+                leverage += weight[j] * u[a] ** 2
+            weight[j] = -leverage * math.tanh(eta[j] / 2) / 2
+        add_combination(x[i], weight, gradient)
+    return gradient
+
+
+@compiled
+def fit_statistics(data, beta):
+    """Log-likelihood, that of one probability an item, Pearson's statistic, H, and G, the sum of squared scores."""
+    x, counts = data
+    log_likelihood = saturated = pearson = 0.0
+    H, G = np.zeros((len(beta), len(beta))), np.zeros((len(beta), len(beta)))
+    for i in range(blocks(len(counts))):
+        votes = counts[i * BLOCK : (i + 1) * BLOCK]
+        eta, residual, weight = residuals_and_weights(x[i], votes, beta)
+        for j in range(len(votes)):
+            s, f = votes[j]
+            log_likelihood += s * min(eta[j], 0.0) + f * min(-eta[j], 0.0) - (s + f) * math.log1p(math.exp(-abs(eta[j])))
+            if s > 0 and f > 0:
+                saturated += s * math.log(s / (s + f)) + f * math.log(f / (s + f))
+            if weight[j] > 0:
+                pearson += residual[j] ** 2 / weight[j]
+        add_products(x[i], weight, H)
+        add_products(x[i], residual**2, G)
+    return log_likelihood, saturated, pearson, H, G
+
+
+@compiled
+def residuals_and_weights(x, counts, beta):
+    """eta, s - m tau and m tau (1 - tau) in a block, from one exponential and without subtracting nearly equal numbers."""
+    n = len(counts)
+    eta, residual, weight = np.empty(n), np.empty(n), np.empty(n)
+    for j in range(n):
+        eta[j] = beta[0]
+    for k in range(1, len(beta)):
+        for j in range(n):
+            eta[j] += beta[k] * x[k, j]
+    for j in range(n):
+        weight[j] = math.exp(-abs(eta[j]))
+    for j in range(n):
+        s, m = counts[j, 0], counts[j, 0] + counts[j, 1]
+        more_likely = 1 / (1 + weight[j])
+        expected = m * weight[j] * more_likely  # votes for the less likely class
+        weight[j] = expected * more_likely
+        residual[j] = s - m + expected if eta[j] >= 0 else s - expected
+    return eta, residual, weight
+
+
+@compiled
+def add_combination(x, weight, sums):
+    """Add sum_j weight_j x_j."""
+    for a in range(len(sums)):
+        total = 0.0
+        for j in range(len(weight)):
+            total += weight[j] * x[a, j]
+        sums[a] += total
+
+
+@compiled
+def add_products(x, weight, H):
+    """Add sum_j weight_j x_j x_j'."""
+    weighted = np.empty(len(weight))
+    for a in range(len(H)):
+        for j in range(len(weight)):
+            weighted[j] = weight[j] * x[a, j]
+        for b in range(a + 1):
+            total = 0.0
+            for j in range(len(weight)):
+                total += weighted[j] * x[b, j]
+            H[a, b] += total
+            H[b, a] = H[a, b]
+
+
+@compiled
+def cholesky(H):
+    """L and d with L L' = d H d of unit diagonal; pivots stay at rounding size, so that a singular H does not fail."""
+    q = len(H)
+    L, d = np.zeros((q, q)), np.empty(q)
+    for a in range(q):
+        d[a] = 1 / math.sqrt(max(H[a, a], 1e-200))
+    for a in range(q):
+        for b in range(a + 1):
+            rest = H[a, b] * d[a] * d[b]
+            for k in range(b):
+                rest -= L[a, k] * L[b, k]
+            L[a, b] = math.sqrt(max(rest, 1e-14)) if a == b else rest / L[b, b]
+    return L, d
+
+
+@compiled
+def solve(L, d, v):
+    """H^-1 v."""
+    q = len(v)
+    u = d * v
+    for a in range(q):
+        for k in range(a):
+            u[a] -= L[a, k] * u[k]
+        u[a] /= L[a, a]
+    for a in range(q - 1, -1, -1):
+        u[a] /= L[a, a]
+        for k in range(a):
+            u[k] -= L[a, k] * u[a]
+    return d * u
+
+
+@compiled
+def inverse(L, d):
+    """H^-1."""
+    q = len(d)
+    columns = np.empty((q, q))
+    for a in range(q):
+        unit = np.zeros(q)
+        unit[a] = 1
+        columns[a] = solve(L, d, unit)
+    return columns
+
+
+@compiled
+def inflation(H):
+    """Largest variance inflation factor: 1 for orthogonal columns, beyond bounds for collinear ones."""
+    L, d = cholesky(H)
+    return np.max(np.diag(inverse(L, np.ones(len(d)))))
+
+
+_compiled_newton = compiled(_newton(score_and_information, firth_score))
+
+
+@compiled
+def newton_batch(X, counts, start, max_iter, tol, firth):
+    """Fit c data sets: X (c, n, p), counts (c, n, 2), start (c, p + 1); coefficients of X, and the rest as of ``newton``."""
     c, n, p = X.shape
-    x = np.empty((c, p + 1, n))
-    x[:, 0] = 1
-    x[:, 1:] = X.transpose(0, 2, 1)
-    shift = x[:, 1:].mean(axis=2)
-    x[:, 1:] -= shift[..., None]
-    scale = np.maximum(x[:, 1:].max(axis=2), -x[:, 1:].min(axis=2))
-    scale[scale <= 1e-14 * np.abs(shift)] = 1  # a constant column is left at rounding error, and found by its rank
-    x[:, 1:] /= scale[..., None]
-    back = np.zeros((c, p + 1, p + 1))
-    back[:, range(1, p + 1), range(1, p + 1)] = 1 / scale
-    back[:, 0, 0] = 1
-    back[:, 0, 1:] = -shift / scale
-    return x, back
+    coef, converged, n_iter, full_rank = np.empty((c, p + 1)), np.empty(c, np.bool_), np.empty(c, np.int64), np.empty(c, np.bool_)
+    x, beta = np.ones((blocks(n), p + 1, BLOCK)), np.empty(p + 1)
+    for r in range(c):
+        total, low, high = spread(X[r])
+        centre, scale = centre_and_scale(n, total, low, high)
+        standardise(X[r], centre, scale, x)
+        inward(start[r], centre, scale, beta)
+        beta, converged[r], n_iter[r], full_rank[r] = _compiled_newton((x, counts[r]), beta, max_iter, tol, firth)
+        outward(beta, centre, scale, coef[r])
+    return coef, converged, n_iter, full_rank
 
 
-def linear_predictor(beta: Array, x: Array) -> Array:
-    return (beta[:, None, :] @ x)[:, 0]
+@compiled
+def inward(coef, centre, scale, beta):
+    """Write coefficients of standardised features into beta."""
+    beta[0] = coef[0]
+    for k in range(len(centre)):
+        beta[0] += centre[k] * coef[k + 1]
+        beta[k + 1] = scale[k] * coef[k + 1]
 
 
-def residual_and_weight(s: Array, m: Array, eta: Array) -> tuple[Array, Array]:
-    """s - m tau and m tau (1 - tau), from one exponential and without subtracting nearly equal numbers."""
-    odds = np.exp(-np.abs(eta))
-    expected = m * odds / (1 + odds)  # votes for the less likely class
-    return np.where(eta >= 0, s - m + expected, s - expected), expected / (1 + odds)
+@compiled
+def outward(beta, centre, scale, coef):
+    """Write coefficients of the features themselves into coef."""
+    coef[0] = beta[0]
+    for k in range(len(centre)):
+        coef[k + 1] = beta[k + 1] / scale[k]
+        coef[0] -= centre[k] * coef[k + 1]
 
 
-def information(x: Array, weight: Array) -> Array:
-    """sum_j weight_j x_j x_j' for each data set: (c, p + 1, p + 1)."""
-    weighted = x * weight[:, None, :]
-    c, q, _ = x.shape
-    if q > 12:
-        return weighted @ x.transpose(0, 2, 1)
-    H = np.empty((c, q, q))  # for a small matrix the inner products of its lower half are faster
-    for i in range(q):
-        H[:, i:, i] = H[:, i, i:] = np.vecdot(weighted[:, i : i + 1], x[:, i:])
-    return H
+def standardised(X, counts):
+    """One data set (n, p) as ``data`` for the functions below, whose coefficients are those of standardised features."""
+    total, low, high = zip(*over_parts(spread, X))
+    return X, counts, *centre_and_scale(len(X), sum(total), np.min(low, axis=0), np.max(high, axis=0))
 
 
-def unit_diagonal(H: Array) -> tuple[Array, Array]:
-    """H with unit diagonal, and the scale; a ridge of rounding size keeps a singular matrix from raising."""
-    d = 1 / np.sqrt(np.maximum(np.einsum("cqq->cq", H), 1e-200))
-    return H * d[:, :, None] * d[:, None, :] + 1e-14 * np.eye(H.shape[-1]), d
+def way_back(centre, scale):
+    """Matrix (q, q) from coefficients of standardised features to coefficients of the features themselves."""
+    back = np.diag(np.r_[1.0, 1 / scale])
+    back[0, 1:] = -centre / scale
+    return back
 
 
-def solve(H: Array, b: Array) -> Array:
-    """H^-1 b for vectors b (c, q) or matrices b (c, q, k)."""
-    scaled, d = unit_diagonal(H)
-    columns = b[..., None] if b.ndim == 2 else b
-    answer = d[..., None] * np.linalg.solve(scaled, d[..., None] * columns)
-    return answer[..., 0] if b.ndim == 2 else answer
+def over_items(function):
+    """``function((x, counts), ...)``, which returns sums over items, for a data set of any size."""
+
+    def one_part(X, counts, centre, scale, *args):
+        n, p = X.shape
+        rows = min(n, BLOCK * (1 + PART // (BLOCK * p)))
+        x = np.ones((blocks(rows), p + 1, BLOCK))
+        sums = []
+        for first in range(0, n, rows):
+            standardise(X[first : first + rows], centre, scale, x)
+            sums.append(function((x, counts[first : first + rows]), *args))
+        return add(sums)
+
+    def add(sums):
+        return tuple(map(sum, zip(*sums))) if isinstance(sums[0], tuple) else sum(sums)
+
+    def all_parts(data, *args):
+        X, counts, centre, scale = data
+        return add(over_parts(lambda X, counts: one_part(X, counts, centre, scale, *args), X, counts))
+
+    return all_parts
 
 
-def inflation(H: Array) -> Array:
-    """Largest variance inflation factor of each data set: 1 for orthogonal columns, beyond bounds for collinear ones."""
-    return np.einsum("cqq->cq", np.linalg.inv(unit_diagonal(H)[0])).max(axis=1)
+newton = _newton(over_items(score_and_information), over_items(firth_score))
+statistics = over_items(fit_statistics)

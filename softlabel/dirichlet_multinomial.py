@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_labellers_and_alpha0, as_tau
+from softlabel._parallel import compiled
 
+FEW = 16  # votes
 BLOCK = 1 << 17  # elements worked on at once: a block of doubles stays in cache
 
 
@@ -144,7 +146,7 @@ def sample_votes(
     --------
     >>> sample_votes([[0.9, 0.1], [0.5, 0.5]], m=7, alpha0=5.0, rng=1)
     array([[7, 0],
-           [7, 0]])
+           [6, 1]])
     """
     rng = np.random.default_rng(rng)
     m = as_labellers(m).astype(np.int64)
@@ -156,10 +158,28 @@ def sample_votes(
     votes = np.empty(p.shape, dtype=np.int64)
     for i, (here, later) in enumerate(zip(np.moveaxis(p, -1, 0)[:-1], _later_classes(p))):
         total = here + later
-        votes[..., i] = rng.binomial(left, here / np.where(total > 0, total, 1))
+        votes[..., i] = _binomial(left, here / np.where(total > 0, total, 1), rng)
         left = left - votes[..., i]
     votes[..., -1] = left
     return votes
+
+
+def _binomial(n: Array, p: Array, rng: np.random.Generator) -> Array:
+    """Binomial(n, p); few votes are faster drawn one by one."""
+    if n.max() > FEW:
+        return rng.binomial(n, p)
+    count = np.empty(p.shape, dtype=np.int64)
+    with rng.bit_generator.lock:
+        _count_draws(rng, np.ascontiguousarray(n).ravel(), p.ravel(), count.ravel())
+    return count
+
+
+@compiled
+def _count_draws(rng, n, p, count):
+    for j in range(len(p)):
+        count[j] = 0
+        for _ in range(n[j]):
+            count[j] += rng.random() < p[j]
 
 
 def dm_logpmf(counts: ArrayLike, tau: ArrayLike, alpha0: float) -> Array:

@@ -2,21 +2,24 @@
 
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
+import joblib
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, rel_entr
 from sklearn.linear_model import LogisticRegression
 
 from softlabel._checks import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_whole
-from softlabel._newton import newton
-from softlabel._parallel import run
+from softlabel._newton import newton_batch
+from softlabel._parallel import as_memory, run
 from softlabel.datasets import load_breast_cancer
 from softlabel.dirichlet_multinomial import sample_probabilities, sample_votes
 from softlabel.efficiency import relative_efficiency
-from softlabel.logistic import find_separation, fit_logistic
+from softlabel.logistic import fit_logistic
 from softlabel.normal import TwoClassNormal
+from softlabel.separation import find_separation
 
 BLOCK = 100  # training sets simulated together: large enough for NumPy to work most of the time, small enough for a cache
 
@@ -30,6 +33,7 @@ def simulate_relative_efficiency(
     n_sims: int = 1000,
     rng: np.random.Generator | int | None = None,
     n_jobs: int = -1,
+    memory: joblib.Memory | str | Path | None = None,
 ) -> pd.DataFrame:
     """Simulate the relative efficiency of votes to ground-truth labels for two normal classes (Table 1 of the paper).
 
@@ -49,6 +53,10 @@ def simulate_relative_efficiency(
         Source of randomness; seeds are spawned, so that the result does not depend on ``n_jobs``.
     n_jobs : int
         Workers, in joblib's convention: -1 is all cores.
+    memory : Memory, str, Path or None
+        A folder, or a ``joblib.Memory``, that keeps every 100 training sets once they are done: the same call made again goes on
+        from there. All that a result depends on is part of its key, so studies of any kind may share a folder. With workers on
+        several machines all of them must see it.
 
     Returns
     -------
@@ -59,7 +67,7 @@ def simulate_relative_efficiency(
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is out of its range, or ``memory`` comes without an ``rng`` to know a study again by.
 
     Notes
     -----
@@ -71,19 +79,20 @@ def simulate_relative_efficiency(
     --------
     >>> simulate_relative_efficiency([2], [5], [10], n_sims=200, rng=0).round(2)
        delta  m  alpha0   are    re  re_se
-    0    2.0  5    10.0  3.67  4.12   0.38
+    0    2.0  5    10.0  3.67  4.16   0.39
     """
     deltas = np.atleast_1d(as_numbers(deltas, "deltas", (0, 1)))
     ms, alphas = _grid(ms, alphas)
     n_sims = as_whole(n_sims, "n_sims", 2)
-    models = [TwoClassNormal.canonical(delta, p) for delta in deltas]
+    for delta in deltas:
+        TwoClassNormal.canonical(delta, p)  # before any work, an error for a bad one
     sizes = [min(BLOCK, n_sims - done) for done in range(0, n_sims, BLOCK)]
-    seeds = iter(np.random.default_rng(rng).spawn(len(models) * len(sizes) + 1))
-    tasks = [(model, size, n, ms, alphas, next(seeds)) for model in models for size in sizes]
-    blocks = run(excess_errors, tasks, "training sets", n_jobs)
+    seeds = iter(_seeds(rng, len(deltas) * len(sizes) + 1, memory))
+    tasks = [(float(delta), p, size, n, ms, alphas, next(seeds)) for delta in deltas for size in sizes]
+    blocks = run(_canonical_excess_errors, tasks, "blocks of training sets", n_jobs, as_memory(memory))
 
     if failed := sum(block[2] for block in blocks):
-        total = len(models) * n_sims * (1 + len(ms) * len(alphas))
+        total = len(deltas) * n_sims * (1 + len(ms) * len(alphas))
         warnings.warn(
             f"{failed} of {total} fits did not converge, most often because the labels are separated; their rules are where "
             "the iteration stopped, and count as they are: use more items",
@@ -92,8 +101,8 @@ def simulate_relative_efficiency(
         )
 
     frames = []
-    resample = next(seeds)
-    for k, (delta, model) in enumerate(zip(deltas, models)):
+    resample = np.random.default_rng(next(seeds))
+    for k, delta in enumerate(deltas):
         truth, votes, _ = zip(*blocks[k * len(sizes) : (k + 1) * len(sizes)])
         truth, votes = np.concatenate(truth), np.concatenate(votes)
         frame = pd.MultiIndex.from_product([ms.astype(int), alphas], names=["m", "alpha0"]).to_frame(index=False)
@@ -114,6 +123,20 @@ def _grid(ms: Sequence[int], alphas: Sequence[float]) -> tuple[Array, Array]:
     return ms, alphas
 
 
+def _seeds(rng: np.random.Generator | int | None, count: int, memory: object) -> list[np.random.SeedSequence]:
+    """Seeds, not generators: a task is known again by its seed, and a generator changes as it is used."""
+    if memory is not None and rng is None:
+        raise ValueError("memory needs an rng, such as a whole number: without one every call is another study")
+    return np.random.default_rng(rng).bit_generator.seed_seq.spawn(count)
+
+
+def _canonical_excess_errors(
+    delta: float, p: int, size: int, n: int, ms: Array, alphas: Array, seed: np.random.SeedSequence
+) -> tuple[Array, Array, int]:
+    """A task of plain numbers, since a model object changes as it is used."""
+    return excess_errors(TwoClassNormal.canonical(delta, p), size, n, ms, alphas, np.random.default_rng(seed))
+
+
 def excess_errors(
     model: TwoClassNormal, size: int, n: int, ms: Array, alphas: Array, rng: np.random.Generator
 ) -> tuple[Array, Array, int]:
@@ -124,7 +147,7 @@ def excess_errors(
 
     def excess(counts: Array) -> Array:
         nonlocal failed
-        coef, converged, *_ = newton(Y, counts, np.zeros(Y.shape[-1] + 1), max_iter=25, tol=1e-8)
+        coef, converged, *_ = newton_batch(Y, counts, np.zeros((size, Y.shape[-1] + 1)), 25, 1e-8, False)
         failed += int((~converged).sum())
         return model.error_rate(coef) - model.bayes_error()
 
@@ -151,6 +174,7 @@ def simulate_breast_cancer(
     rng: np.random.Generator | int | None = None,
     n_jobs: int = -1,
     method: Literal["glm", "firth", "ridge"] = "glm",
+    memory: joblib.Memory | str | Path | None = None,
 ) -> pd.DataFrame:
     """Test errors on the Wisconsin breast cancer data with simulated votes (Tables 2 and 3 of the paper).
 
@@ -171,6 +195,8 @@ def simulate_breast_cancer(
     method : {"glm", "firth", "ridge"}
         How rules are fitted: as R's ``glm`` does, which stops even if no maximum exists; with Firth's penalty; or with the
         penalty ``sum(beta**2) / 2`` on standardised features.
+    memory : Memory, str, Path or None
+        Keeps every split, as in :func:`simulate_relative_efficiency`.
 
     Returns
     -------
@@ -183,7 +209,7 @@ def simulate_breast_cancer(
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is out of its range, or ``memory`` comes without an ``rng`` to know a study again by.
 
     Notes
     -----
@@ -196,8 +222,8 @@ def simulate_breast_cancer(
     >>> frame[["m", "alpha0", "are", "error", "share_separated"]].round(2)
           m  alpha0   are  error  share_separated
     0  <NA>     NaN  1.00   0.13             0.90
-    1     5     1.0  1.67   0.12             0.65
-    2     5  1000.0  4.98   0.10             0.35
+    1     5     1.0  1.67   0.11             0.65
+    2     5  1000.0  4.98   0.10             0.40
     """
     ms, alphas = _grid(ms, alphas)
     if method not in FITS:
@@ -213,25 +239,27 @@ def simulate_breast_cancer(
     full = fit_logistic(X, y)
     bayes = float(np.mean(full.predict(X) != y))
 
-    seeds = np.random.default_rng(rng).spawn(n_splits + 1)
+    seeds = _seeds(rng, n_splits + 1, memory)
     tasks = [(X, y, full.posterior(X), n_train, ms, alphas, method, seed) for seed in seeds[1:]]
-    error, separated = (np.array(part) for part in zip(*run(split_errors, tasks, "splits", n_jobs)))
+    results = run(split_errors, tasks, "splits", n_jobs, as_memory(memory))
+    error, separated = (np.array(part) for part in zip(*results))
 
     cells = pd.MultiIndex.from_product([ms.astype(int), alphas], names=["m", "alpha0"]).to_frame(index=False)
     frame = pd.concat([pd.DataFrame({"m": [pd.NA], "alpha0": [np.nan]}), cells], ignore_index=True).astype({"m": "Int64"})
     excess = error - bayes
     frame["are"] = np.r_[1.0, relative_efficiency(cells["m"], cells["alpha0"])]
     frame["re"] = excess[:, 0].mean() / excess.mean(axis=0)
-    frame["re_se"] = np.r_[0.0, _bootstrap_se(excess[:, 0], excess[:, 1:], seeds[0])]
+    frame["re_se"] = np.r_[0.0, _bootstrap_se(excess[:, 0], excess[:, 1:], np.random.default_rng(seeds[0]))]
     frame["error"], frame["error_se"] = error.mean(axis=0), error.std(axis=0, ddof=1) / np.sqrt(n_splits)
     frame["share_separated"] = separated.mean(axis=0)
     return frame
 
 
 def split_errors(
-    X: Array, y: Array, tau: Array, n_train: int, ms: Array, alphas: Array, method: str, rng: np.random.Generator
+    X: Array, y: Array, tau: Array, n_train: int, ms: Array, alphas: Array, method: str, seed: np.random.SeedSequence
 ) -> tuple[Array, Array]:
     """Test errors of one split, and which training sets were separated: true labels first, then each m and alpha0."""
+    rng = np.random.default_rng(seed)
     order = rng.permutation(len(X))
     train, test = order[:n_train], order[n_train:]
     counts = [np.column_stack([y[train], 1 - y[train]])]
@@ -277,7 +305,7 @@ def fit_as_r(X: Array, counts: Array, max_iter: int = 25, epsilon: float = 1e-8)
 
 
 def _fit_firth(X: Array, counts: Array) -> Array:
-    return newton(X[None], counts[None], np.zeros(X.shape[1] + 1), max_iter=250, tol=1e-6, firth=True)[0][0]
+    return newton_batch(X[None], counts[None], np.zeros((1, X.shape[1] + 1)), 250, 1e-6, True)[0][0]
 
 
 def _fit_ridge(X: Array, counts: Array) -> Array:

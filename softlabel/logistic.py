@@ -7,16 +7,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.linalg import lstsq
-from scipy.optimize import linprog
-from scipy.special import expit, log_expit, xlogy
+from scipy.special import expit
 from scipy.stats import norm
 
 from softlabel._checks import Array, ConvergenceWarning, SeparationWarning, align, as_features, as_level, as_numbers, as_votes, as_whole
-from softlabel._newton import information, linear_predictor, newton, residual_and_weight, standardise
-from softlabel._parallel import run
-
-CHUNK = 1 << 18  # bytes of features worked on at once, so that a chunk and its work arrays stay in a core's cache
+from softlabel._newton import cholesky, inverse, newton, newton_batch, standardised, statistics, way_back
+from softlabel._parallel import PART, run
+from softlabel.separation import explain_rank, find_separation
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +38,8 @@ class LogisticFit:
         Pearson's statistic divided by its degrees of freedom; above 1 for overdispersed votes, nan without any degree.
     n_items : int
         Number of items that have a vote.
+    n_without_votes : int
+        Number of items that have none: they contribute nothing.
     feature_names : list of str
     """
 
@@ -52,9 +51,9 @@ class LogisticFit:
     deviance: float
     dispersion: float
     n_items: int
+    n_without_votes: int
     feature_names: list[str]
-    _X: Array = field(repr=False)
-    _counts: Array = field(repr=False)
+    _cov: dict[str, Array] = field(repr=False)
 
     def cov(self, kind: Literal["sandwich", "model"] = "sandwich") -> Array:
         """Covariance (p + 1, p + 1) of the coefficients.
@@ -76,15 +75,7 @@ class LogisticFit:
         """
         if kind not in ("sandwich", "model"):
             raise ValueError(f"kind must be 'sandwich' or 'model', got {kind!r}")
-        if self.separation != "none" and not self.converged:
-            return np.full((self.coef.size, self.coef.size), np.nan)  # no maximum, no curvature at it
-        x, back = standardise(self._X[None])
-        eta = linear_predictor(np.linalg.solve(back[0], self.coef)[None], x)
-        residual, weight = residual_and_weight(self._counts[None, :, 0], self._counts[None].sum(axis=-1), eta)
-        bread = np.linalg.inv(information(x, weight)[0])
-        if kind == "sandwich":
-            bread = bread @ information(x, residual**2)[0] @ bread
-        return back[0] @ bread @ back[0].T
+        return self._cov[kind].copy()
 
     def stderr(self, kind: Literal["sandwich", "model"] = "sandwich") -> Array:
         """Standard errors (p + 1,) of the coefficients; ``kind`` as in :meth:`cov`."""
@@ -130,8 +121,9 @@ class LogisticFit:
         state = "converged" if self.converged else "NOT converged"
         if self.separation != "none":
             state += f", {self.separation} separation"
+        items = f"{self.n_items} items" + (f", {self.n_without_votes} more without votes" if self.n_without_votes else "")
         coefs = ", ".join(f"{n} {c:.4g}" for n, c in zip(["intercept", *self.feature_names], self.coef))
-        return f"LogisticFit({self.n_items} items; {coefs}; log-likelihood {self.log_likelihood:.6g}; {state})"
+        return f"LogisticFit({items}; {coefs}; log-likelihood {self.log_likelihood:.6g}; {state})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +152,7 @@ def fit_logistic(
     X: ArrayLike,
     y_or_counts: ArrayLike,
     *,
+    positive: object = None,
     method: Literal["mle", "firth"] = "mle",
     max_iter: int = 25,
     tol: float = 1e-8,
@@ -169,10 +162,12 @@ def fit_logistic(
     Parameters
     ----------
     X : (n, p) array_like or DataFrame
-        Features, without a column for the intercept.
+        Features, without a column for the intercept. They may be single precision; sums are in double precision.
     y_or_counts : (n,) or (n, 2) array_like
-        Labels 0/1, or votes for the positive and the negative class. An item without votes contributes nothing. Pandas
+        Labels, or votes for the positive and the negative class. An item without votes contributes nothing. Pandas
         objects are matched to ``X`` by index.
+    positive : optional
+        The label of the positive class. Without it, labels must be 0 and 1.
     method : {"mle", "firth"}
         Maximum likelihood, or Firth's penalised likelihood: its estimate is finite even if the labels are separated, and its
         bias is smaller.
@@ -216,21 +211,17 @@ def fit_logistic(
         raise ValueError(f"method must be 'mle' or 'firth', got {method!r}")
     _check_iteration(max_iter, tol)
     y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
-    X, names = as_features(X)
-    counts = as_votes(y_or_counts, X.shape[:1])
+    X, names = as_features(X, keep_float32=True)
+    counts = as_votes(y_or_counts, X.shape[:1], positive)
     firth = method == "firth"
     steps = max_iter * (10 if firth else 1)
-    coef, converged, n_iter, rank = (
-        a[0] for a in newton(X[None], counts[None], np.zeros(len(names) + 1), steps, tol, firth)
-    )
-    if not rank:
-        raise ValueError(_explain_rank(X, counts, names))
+    data, start = standardised(X, counts), np.zeros(len(names) + 1)
+    beta, converged, n_iter, full_rank = newton(data, start, steps, tol, firth)
+    if not full_rank:
+        raise ValueError(explain_rank(X, counts, names))
 
     # A programme only for suspicious data: those without a maximum of the unpenalised likelihood.
-    if firth:
-        _, (has_maximum,), *_ = newton(X[None], counts[None], np.zeros(len(names) + 1), max_iter, tol)
-    else:
-        has_maximum = converged
+    has_maximum = newton(data, start, max_iter, tol, False)[1] if firth else converged
     separation = "none" if has_maximum else find_separation(X, counts)
     if separation != "none" and not firth:
         warnings.warn(
@@ -246,31 +237,36 @@ def fit_logistic(
             stacklevel=2,
         )
 
-    s, m = counts[:, 0], counts.sum(axis=1)
-    eta = coef[0] + X @ coef[1:]
-    log_likelihood = float(s @ log_expit(eta) + (m - s) @ log_expit(-eta))
-    best = float((xlogy(counts, counts).sum(axis=1) - xlogy(m, m)).sum())
-    residual, weight = residual_and_weight(s, m, eta)
-    pearson = float(np.sum(residual**2 / np.where(weight > 0, weight, np.inf)))
-    n_items = int((m > 0).sum())
-    freedom = n_items - len(coef)
+    log_likelihood, saturated, pearson, H, G = statistics(data, beta)
+    back, bread = way_back(*data[2:]), inverse(*cholesky(H))
+    cov = {kind: back @ middle @ back.T for kind, middle in (("model", bread), ("sandwich", bread @ G @ bread))}
+    if not (has_maximum or converged):  # no maximum, no curvature at it
+        cov = {kind: np.full_like(H, np.nan) for kind in cov}
+    n_items = int(np.count_nonzero(counts.any(axis=1)))
+    freedom = n_items - len(beta)
     return LogisticFit(
-        coef=coef,
+        coef=back @ beta,
         converged=bool(converged),
         n_iter=int(n_iter),
         separation=separation,
-        log_likelihood=log_likelihood,
-        deviance=2 * (best - log_likelihood),
-        dispersion=pearson / freedom if freedom > 0 else float("nan"),
+        log_likelihood=float(log_likelihood),
+        deviance=float(2 * (saturated - log_likelihood)),
+        dispersion=float(pearson / freedom) if freedom > 0 else float("nan"),
         n_items=n_items,
+        n_without_votes=len(counts) - n_items,
         feature_names=names,
-        _X=X,
-        _counts=counts,
+        _cov=cov,
     )
 
 
 def fit_logistic_batch(
-    X: ArrayLike, y_or_counts: ArrayLike, *, start: ArrayLike | None = None, max_iter: int = 25, tol: float = 1e-8
+    X: ArrayLike,
+    y_or_counts: ArrayLike,
+    *,
+    positive: object = None,
+    start: ArrayLike | None = None,
+    max_iter: int = 25,
+    tol: float = 1e-8,
 ) -> BatchFit:
     """Fit a logistic regression to each of R data sets of the same size, on all cores.
 
@@ -279,7 +275,9 @@ def fit_logistic_batch(
     X : (R, n, p) array_like
         Features, without a column for the intercept.
     y_or_counts : (R, n) or (R, n, 2) array_like
-        Labels 0/1, or votes for the positive and the negative class.
+        Labels, or votes for the positive and the negative class.
+    positive
+        As in :func:`fit_logistic`.
     start : (p + 1,) or (R, p + 1) array_like, optional
         Coefficients to start from; zero by default.
     max_iter, tol
@@ -309,22 +307,21 @@ def fit_logistic_batch(
     BatchFit(100 data sets, 100 converged; coef (100, 3))
     """
     _check_iteration(max_iter, tol)
-    X, names = as_features(X, ndim=(3,))
-    counts = as_votes(y_or_counts, X.shape[:2])
+    X, names = as_features(X, ndim=(3,), keep_float32=True)
+    counts = as_votes(y_or_counts, X.shape[:2], positive)
     start = np.zeros(len(names) + 1) if start is None else as_numbers(start, "start", (1, 2))
     if start.shape not in ((len(names) + 1,), (len(X), len(names) + 1)):
         raise ValueError(f"start must have shape (p + 1,) or (R, p + 1), here {(len(X), len(names) + 1)}, got {start.shape}")
     start = np.broadcast_to(start, (len(X), len(names) + 1))
 
-    size = max(1, CHUNK // (8 * X[0].size))
+    size = 1 + PART // X[0].size
     chunks = [slice(i, i + size) for i in range(0, len(X), size)]
-    results = run(
-        newton, [(X[c], counts[c], start[c], max_iter, tol) for c in chunks], "logistic fits", 1 if len(chunks) < 4 else -1
-    )
-    coef, converged, n_iter, rank = (np.concatenate(part) for part in zip(*results))
-    if not rank.all():
-        r = int(np.argmin(rank))
-        raise ValueError(f"data set {r}: {_explain_rank(X[r], counts[r], names)}")
+    tasks = [(X[c], counts[c], start[c], max_iter, tol, False) for c in chunks]
+    results = run(newton_batch, tasks, "logistic fits")
+    coef, converged, n_iter, full_rank = (np.concatenate(part) for part in zip(*results))
+    if not full_rank.all():
+        r = int(np.argmin(full_rank))
+        raise ValueError(f"data set {r}: {explain_rank(X[r], counts[r], names)}")
     if not converged.all():
         warnings.warn(
             f"{np.sum(~converged)} of {len(X)} fits did not converge (the first is data set {np.argmin(converged)}), most "
@@ -335,87 +332,7 @@ def fit_logistic_batch(
     return BatchFit(coef, converged, n_iter)
 
 
-def find_separation(X: ArrayLike, y_or_counts: ArrayLike) -> Literal["none", "quasi", "complete"]:
-    """Find out whether a linear rule tells the labels apart without error, by linear programming.
-
-    Parameters
-    ----------
-    X, y_or_counts
-        As in :func:`fit_logistic`.
-
-    Returns
-    -------
-    {"none", "quasi", "complete"}
-        "complete": some rule is right on every item and undecided on none; an item with votes for both classes excludes it.
-        "quasi": some rule is never wrong but undecided (exactly on its boundary) on some items. In both cases the maximum
-        likelihood estimate does not exist.
-
-    Raises
-    ------
-    ValueError
-        As :func:`fit_logistic`.
-
-    Notes
-    -----
-    Albert & Anderson (1984); the programme is Konis's (2007): maximise the sum of the margins of a rule that is never wrong.
-
-    Examples
-    --------
-    >>> find_separation([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
-    'complete'
-    >>> find_separation([[1.0], [2.0], [2.0], [3.0]], [0, 0, 1, 1])
-    'quasi'
-    >>> find_separation([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1])
-    'none'
-    """
-    y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
-    X, _ = as_features(X)
-    counts = as_votes(y_or_counts, X.shape[:1])
-    x = standardise(X[None])[0][0].T
-    positive, negative = counts.T > 0
-    split = x[positive & negative]
-    margins = np.concatenate([x[positive & ~negative], -x[negative & ~positive]])  # of b: margins @ b, never below 0
-    if not len(margins):
-        return "none"
-    undecided = {"A_eq": split, "b_eq": np.zeros(len(split))} if len(split) else {}
-    widest = _programme(-margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(len(margins)), bounds=(-1, 1), **undecided)
-    if -widest.fun <= 1e-7 * len(margins):
-        return "none"
-    if len(split):
-        return "quasi"
-    strict = _programme(np.zeros(x.shape[1]), A_ub=-margins, b_ub=-np.ones(len(margins)), bounds=(None, None))
-    return "complete" if strict.status == 0 else "quasi"
-
-
-def _programme(objective: Array, **constraints: object):
-    """A linear programme that was solved (status 0) or shown to be infeasible (2); anything else is an error."""
-    answer = linprog(objective, method="highs", **constraints)
-    if answer.status not in (0, 2):
-        raise RuntimeError(f"the linear programme for separation was not solved: {answer.message}")
-    return answer
-
-
 def _check_iteration(max_iter: int, tol: float) -> None:
     as_whole(max_iter, "max_iter", 1)
     if not tol > 0:
         raise ValueError(f"tol must be positive, got {tol}")
-
-
-def _explain_rank(X: Array, counts: Array, names: list[str]) -> str:
-    """Say why the features of the items with votes are not of full rank, naming the column."""
-    voted = X[counts.sum(axis=1) > 0]
-    if not len(voted):
-        return "y_or_counts has no votes at all: at least one item must have a vote"
-    for k, name in enumerate(names):
-        if np.ptp(voted[:, k]) <= 1e-14 * np.abs(voted[:, k]).max():
-            return f"X column {k} ({name!r}) is constant over the items with votes: drop it, the intercept is added by itself"
-    if len(voted) <= len(names):
-        return f"X has {len(names)} columns but only {len(voted)} items with votes: at least {len(names) + 1} are needed"
-    x = standardise(voted[None])[0][0].T
-    for k in range(1, len(names) + 1):
-        weights, *_ = lstsq(x[:, :k], x[:, k])
-        if np.abs(x[:, k] - x[:, :k] @ weights).max() < 1e-4:
-            others = [names[i - 1] for i in range(1, k) if abs(weights[i]) > 1e-6]
-            kind = "the same up to shift and scale as" if len(others) == 1 else "a linear combination of"
-            return f"X column {k - 1} ({names[k - 1]!r}) is {kind} {', '.join(map(repr, others))}: drop it"
-    return "the columns of X are nearly a linear combination of one another: drop some"

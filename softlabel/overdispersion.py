@@ -3,6 +3,8 @@
 The search is over omega = 1 / alpha0 >= 0, on which the multinomial, omega = 0, is an ordinary point.
 """
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -12,11 +14,14 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 from softlabel._checks import Array, as_counts_and_tau, as_level, as_whole, place
+from softlabel._parallel import compiled, over_parts
 from softlabel.dirichlet_multinomial import dm_logpmf
 
 # Values of omega at which likelihoods are compared before the best is refined: the multinomial, 1e-6 to 1e6, and beyond.
-GRID = np.concatenate([[0.0], np.logspace(-6, 6, 49), [1e12]])
+# Each term of a likelihood changes over more than a decade, so that two values a decade miss no maximum.
+GRID = np.concatenate([[0.0], np.logspace(-6, 6, 25), [1e12]])
 FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 769), [1e12]])
+ITEMS = 1 << 12  # whose terms a bootstrap keeps at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +89,10 @@ def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
     1.364
     """
     counts, tau = _check(counts, tau)
-    likelihood = VoteLikelihood(counts, tau)
-    best = int(np.argmax([likelihood.log_likelihood(omega).sum() for omega in GRID]))
+    best = int(np.argmax([likelihood_and_score(counts, tau, omega)[0] for omega in GRID]))
 
     def score(omega: float) -> float:
-        return float(likelihood.score(omega).sum())
+        return likelihood_and_score(counts, tau, omega)[1]
 
     low, high = GRID[max(best - 1, 0)], GRID[min(best + 1, len(GRID) - 1)]
     if score(low) > 0 > score(high):
@@ -133,17 +137,14 @@ def bootstrap_alpha0(
     >>> counts = [[7, 0], [6, 1], [2, 5], [0, 7], [7, 0], [1, 6]]
     >>> tau = [[0.8, 0.2], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8], [0.7, 0.3], [0.5, 0.5]]
     >>> bootstrap_alpha0(counts, tau, n_resamples=3, rng=1).round(2)
-    array([1.57, 2.26, 1.37])
+    array([0.81, 2.41, 1.55])
     """
     counts, tau = _check(counts, tau)
     n_resamples = as_whole(n_resamples, "n_resamples", 1)
-    n = len(counts)
-    weights = np.random.default_rng(rng).multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(float)
-    likelihood = VoteLikelihood(counts, tau)
-    log_likelihood, score = (
-        weights @ np.column_stack([terms(omega) for omega in FINE_GRID])
-        for terms in (likelihood.log_likelihood, likelihood.score)
-    )
+    log_likelihood = score = 0.0
+    for items, weights in _resamples(len(counts), n_resamples, np.random.default_rng(rng)):
+        of_likelihood, of_score = zip(*(vote_terms(counts[items], tau[items], omega) for omega in FINE_GRID))
+        log_likelihood, score = log_likelihood + weights @ np.transpose(of_likelihood), score + weights @ np.transpose(of_score)
     best = np.argmax(log_likelihood, axis=1)
 
     # Between the points of the grid the score is a smooth function of log omega: its root by a parabola.
@@ -153,6 +154,16 @@ def bootstrap_alpha0(
     omega[inner] = np.exp(_root(np.log(FINE_GRID[at]), FINE_GRID[at] * np.take_along_axis(score[inner], at, axis=1)))
     with np.errstate(divide="ignore"):
         return np.where(best == len(FINE_GRID) - 1, 0.0, 1 / omega)
+
+
+def _resamples(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[tuple[slice, Array]]:
+    """How often each resample of n items has each of them: slices of items, and (n_resamples, items) for each slice."""
+    left = np.full(n_resamples, n)
+    for first in range(0, n, ITEMS):
+        size = min(ITEMS, n - first)
+        here = left if size == n - first else rng.binomial(left, size / (n - first))
+        left = left - here
+        yield slice(first, first + size), np.array([np.bincount(rng.integers(size, size=k), minlength=size) for k in here], float)
 
 
 def _root(x: Array, f: Array) -> Array:
@@ -218,11 +229,11 @@ def alpha0_interval(
     if method != "likelihood":
         raise ValueError(f"method must be 'bootstrap' or 'likelihood', got {method!r}")
     best = estimate_alpha0(counts, tau)
-    likelihood = VoteLikelihood(*_check(counts, tau))
+    counts, tau = _check(counts, tau)
     lowest = best.log_likelihood - best.multinomial_log_likelihood - chi2.ppf(level, 1) / 2
 
     def excess(omega: float) -> float:
-        return float(likelihood.log_likelihood(omega).sum()) - lowest
+        return likelihood_and_score(counts, tau, omega)[0] - lowest
 
     omega = GRID[-1] if best.alpha0 == 0 else 1 / best.alpha0
     smaller, larger = GRID[GRID < omega][::-1], GRID[GRID > omega]
@@ -289,30 +300,52 @@ def _log_likelihood(counts: Array, tau: Array, alpha0: float) -> float:
     return float(dm_logpmf(counts, tau, alpha0).sum())
 
 
-class VoteLikelihood:
-    """The Dirichlet-multinomial log-likelihood of each item as a function of omega, less its value at omega = 0.
+def likelihood_and_score(counts: Array, tau: Array, omega: float) -> tuple[float, float]:
+    """Log-likelihood at omega, less its value at omega = 0, and its derivative."""
+    sums = over_parts(lambda counts, tau: [terms.sum() for terms in vote_terms(counts, tau, omega)], counts, tau)
+    log_likelihood, score = np.sum(sums, axis=0)
+    return float(log_likelihood), float(score)
 
-    With tau fixed it is the sum of log(tau_i + k omega) - log(tau_i) over the second, third, ... vote for class i (k = 1, 2, ...),
+
+@compiled
+def vote_terms(counts, tau, omega):
+    """The terms (n,) of the items in the log-likelihood, less those at omega = 0, and in its derivative.
+
+    With tau fixed, a term is the sum of log(1 + k omega / tau_i) over the second, third, ... vote for class i (k = 1, 2, ...),
     less the sum of log(1 + k omega) over the second, third, ... vote on the item.
     """
+    n, g = counts.shape
+    m = np.zeros(n, np.int64)
+    for j in range(n):
+        for i in range(g):
+            m[j] += int(counts[j, i])
+    total_logs, total_slope = np.zeros(m.max() + 1), np.zeros(m.max() + 1)
+    for k in range(1, m.max()):
+        total_logs[k + 1] = total_logs[k] + math.log1p(k * omega)
+        total_slope[k + 1] = total_slope[k] + k / (1 + k * omega)
+    log_likelihood, score = np.empty(n), np.empty(n)
+    for j in range(n):
+        log_likelihood[j], score[j] = -total_logs[m[j]], -total_slope[m[j]]
+        for i in range(g):
+            logs, slope = rising(tau[j, i], omega, int(counts[j, i]))
+            log_likelihood[j] += logs
+            score[j] += slope
+    return log_likelihood, score
 
-    def __init__(self, counts: Array, tau: Array) -> None:
-        m = counts.sum(axis=1, keepdims=True)
-        votes, tau = np.hstack([counts, m]), np.hstack([tau, np.ones_like(m)])
-        sign = np.hstack([np.ones_like(counts), -np.ones_like(m)])
-        extra = np.maximum(votes - 1, 0).astype(int).ravel()
-        ends = np.cumsum(extra)
-        k = np.arange(1, ends[-1] + 1) - np.repeat(ends - extra, extra)
-        self.k, self.tau = k.astype(float), np.repeat(tau.ravel(), extra)
-        self.log_tau = np.log(self.tau)
-        self.sign = np.repeat(sign.ravel(), extra)
-        self.item = np.repeat(np.arange(votes.size) // votes.shape[1], extra)
-        self.n_items = len(counts)
 
-    def log_likelihood(self, omega: float) -> Array:
-        """Log-likelihood (n,) of each item, less that of the multinomial."""
-        return np.bincount(self.item, self.sign * (np.log(self.tau + self.k * omega) - self.log_tau), self.n_items)
+@compiled
+def rising(tau, omega, count):
+    """Sum of log(1 + k omega / tau) over k = 1, ..., count - 1, and its derivative with respect to omega.
 
-    def score(self, omega: float) -> Array:
-        """Derivative (n,) of the log-likelihood of each item with respect to omega."""
-        return np.bincount(self.item, self.sign * self.k / (self.tau + self.k * omega), self.n_items)
+    One logarithm serves 64 factors, each divided by the largest of them, so that their product does not underflow.
+    """
+    logs = slope = 0.0
+    for first in range(1, count, 64):
+        n = min(64, count - first)
+        largest, product = tau + (first + n - 1) * omega, 1.0
+        for i in range(n):
+            factor = tau + (first + i) * omega
+            product *= factor / largest
+            slope += (first + i) / factor
+        logs += math.log(product) + n * (math.log(largest) - math.log(tau))
+    return logs, slope

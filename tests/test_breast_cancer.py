@@ -199,7 +199,7 @@ def test_order_of_ms_and_alphas_does_not_mislabel_cells(study):
 
 def test_larger_training_sets_are_better_and_less_separated(study):
     large = simulate_breast_cancer([5], [10], n_train=250, n_splits=30, rng=0)
-    cell = study.query("m == 5 and alpha0 == 10").iloc[0]
+    cell = study[(study.m == 5) & (study.alpha0 == 10)].iloc[0]
     assert large["error"][0] < study["error"][0] - 0.04 and large["error"][1] < cell["error"]
     assert large["share_separated"][0] < 0.2
 

@@ -21,20 +21,23 @@ NAMES = {
     "simulate_relative_efficiency", "variance_inflation",
 }
 SIGNATURES = {
-    softlabel.fit_logistic: "X, y_or_counts, *, method='mle', max_iter=25, tol=1e-08",
-    softlabel.fit_logistic_batch: "X, y_or_counts, *, start=None, max_iter=25, tol=1e-08",
-    softlabel.find_separation: "X, y_or_counts",
+    softlabel.fit_logistic: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
+    softlabel.fit_logistic_batch: "X, y_or_counts, *, positive=None, start=None, max_iter=25, tol=1e-08",
+    softlabel.find_separation: "X, y_or_counts, *, positive=None",
     softlabel.dm_logpmf: "counts, tau, alpha0",
     softlabel.sample_votes: "tau, m, alpha0=inf, rng=None",
     softlabel.sample_probabilities: "tau, alpha0=inf, rng=None",
     softlabel.variance_inflation: "m, alpha0",
     softlabel.estimate_alpha0: "counts, tau",
     softlabel.bootstrap_alpha0: "counts, tau, n_resamples=500, rng=None",
+    softlabel.alpha0_interval: "counts, tau, level=0.95, method='bootstrap', n_resamples=500, rng=None",
     softlabel.overdispersion_test: "counts, tau",
     softlabel.relative_efficiency: "m, alpha0",
     softlabel.godambe_information: "fisher, m, alpha0",
     softlabel.simulate_relative_efficiency:
-        "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1",
+        "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1, memory=None",
+    softlabel.simulate_breast_cancer:
+        "ms, alphas, n_train=50, n_splits=100, rng=None, n_jobs=-1, method='glm', memory=None",
     softlabel.TwoClassNormal: "mean1, mean2, cov, prior1=0.5",
     softlabel.TwoClassNormal.canonical: "delta, p=2, prior1=0.5",
     softlabel.TwoClassNormal.sample: "self, n, rng=None, size=None",
@@ -52,10 +55,13 @@ SIGNATURES = {
     claims.check: "id, value, se=0.0",
     claims.skip: "id, reason",
     datasets.load_gastroenterology: "",
+    datasets.load_bluebirds: "",
+    datasets.load_breast_cancer: "",
+    datasets.load_adult_content: "positive='RX', repeats='keep'",
 }
 FIELDS = {
     softlabel.LogisticFit: ["coef", "converged", "n_iter", "separation", "log_likelihood", "deviance", "dispersion",
-                            "n_items", "feature_names"],
+                            "n_items", "n_without_votes", "feature_names"],
     softlabel.BatchFit: ["coef", "converged", "n_iter"],
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
     datasets.VoteData: ["X", "counts", "y", "votes", "source"],
@@ -76,6 +82,10 @@ def test_signatures(function):
             starred = True
         parts.append(name if p.default is p.empty else f"{name}={p.default!r}")
     assert ", ".join(parts) == SIGNATURES[function]
+
+
+def test_every_public_function_has_its_signature_here():
+    assert {f for name in NAMES if inspect.isfunction(f := getattr(softlabel, name))} <= set(SIGNATURES)
 
 
 @pytest.mark.parametrize("result", FIELDS, ids=lambda c: c.__name__)
@@ -128,13 +138,17 @@ def test_every_import_is_declared():
     # A package that comes along with another one, such as the book's tools, is missing after a plain "pip install .".
     root = Path(__file__).parents[1]
     distribution = {"sklearn": "scikit-learn", "yaml": "PyYAML"}
-    declared = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    imported = set()
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {d.split(">=")[0] for group in project.get("optional-dependencies", {}).values() for d in group}
+    anywhere, at_import = set(), set()
     for path in (root / "softlabel").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            modules += [node.module] if isinstance(node, ast.ImportFrom) else []
-            imported |= {m.split(".")[0] for m in modules}
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for nodes, imported in ((ast.walk(tree), anywhere), (tree.body, at_import)):
+            for node in nodes:
+                modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+                modules += [node.module] if isinstance(node, ast.ImportFrom) else []
+                imported |= {distribution.get(m, m) for m in (name.split(".")[0] for name in modules)}
     # IPython is asked for only where a notebook runs, and its absence is handled.
-    foreign = imported - set(sys.stdlib_module_names) - {"softlabel", "IPython"}
-    assert {distribution.get(m, m) for m in foreign} == {d.split(">=")[0] for d in declared}
+    foreign = anywhere - set(sys.stdlib_module_names) - {"softlabel", "IPython"}
+    assert foreign - extras == {d.split(">=")[0] for d in project["dependencies"]}
+    assert not at_import & extras, "an optional package must not be needed to import softlabel"

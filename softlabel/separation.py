@@ -1,0 +1,103 @@
+"""Data for which logistic regression has no answer: separated labels, and features without full rank."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import lstsq
+from scipy.optimize import linprog
+
+from softlabel._checks import Array, align, as_features, as_votes
+from softlabel._newton import standardised
+
+
+def find_separation(
+    X: ArrayLike, y_or_counts: ArrayLike, *, positive: object = None
+) -> Literal["none", "quasi", "complete"]:
+    """Find out whether a linear rule tells the labels apart without error, by linear programming.
+
+    Parameters
+    ----------
+    X, y_or_counts, positive
+        As in :func:`fit_logistic`.
+
+    Returns
+    -------
+    {"none", "quasi", "complete"}
+        "complete": some rule is right on every item and undecided on none; an item with votes for both classes excludes it.
+        "quasi": some rule is never wrong but undecided (exactly on its boundary) on some items. In both cases the maximum
+        likelihood estimate does not exist.
+
+    Raises
+    ------
+    ValueError
+        As :func:`fit_logistic`.
+
+    Notes
+    -----
+    Albert & Anderson (1984); the programme is Konis's (2007): maximise the sum of the margins of a rule that is never wrong.
+
+    Examples
+    --------
+    >>> find_separation([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
+    'complete'
+    >>> find_separation([[1.0], [2.0], [2.0], [3.0]], [0, 0, 1, 1])
+    'quasi'
+    >>> find_separation([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1])
+    'none'
+    """
+    y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
+    X, _ = as_features(X)
+    counts = as_votes(y_or_counts, X.shape[:1], positive)
+    x = _design(X)
+    positive, negative = counts.T > 0
+    split = x[positive & negative]
+    margins = np.concatenate([x[positive & ~negative], -x[negative & ~positive]])  # of b: margins @ b, never below 0
+    if not len(margins):
+        return "none"
+    undecided = {"A_eq": split, "b_eq": np.zeros(len(split))} if len(split) else {}
+    widest = _programme(-margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(len(margins)), bounds=(-1, 1), **undecided)
+    if -widest.fun <= 1e-7 * len(margins):
+        return "none"
+    if len(split):
+        return "quasi"
+    no_aim = np.zeros(x.shape[1])
+    strict = _programme(no_aim, (0, 2), A_ub=-margins, b_ub=-np.ones(len(margins)), bounds=(None, None))
+    return "complete" if strict.status == 0 else "quasi"
+
+
+def _design(X: Array) -> Array:
+    """Standardised features with an intercept, (n, p + 1)."""
+    _, _, centre, scale = standardised(X, X)
+    if not np.isfinite(centre + scale).all():
+        k = int(np.argmin(np.isfinite(centre + scale)))
+        raise ValueError(f"X column {k} has values too large to be added up: change its unit")
+    return np.column_stack([np.ones(len(X)), (X - centre) / scale])
+
+
+def _programme(objective: Array, statuses: tuple[int, ...] = (0,), **constraints: object):
+    """A linear programme that was solved (status 0), or shown to be infeasible (2) where that is an answer."""
+    answer = linprog(objective, method="highs", **constraints)
+    if answer.status not in statuses:
+        raise RuntimeError(f"the linear programme for separation was not solved: {answer.message}")
+    return answer
+
+
+def explain_rank(X: Array, counts: Array, names: list[str]) -> str:
+    """Say why the features of the items with votes are not of full rank, naming the column."""
+    voted = X[counts.any(axis=1)]
+    if not len(voted):
+        return "y_or_counts has no votes at all: at least one item must have a vote"
+    x = _design(voted)
+    for k, name in enumerate(names):
+        if np.ptp(voted[:, k]) <= 1e-14 * np.abs(voted[:, k]).max():
+            return f"X column {k} ({name!r}) is constant over the items with votes: drop it, the intercept is added by itself"
+    if len(voted) <= len(names):
+        return f"X has {len(names)} columns but only {len(voted)} items with votes: at least {len(names) + 1} are needed"
+    for k in range(1, len(names) + 1):
+        weights, *_ = lstsq(x[:, :k], x[:, k])
+        if np.abs(x[:, k] - x[:, :k] @ weights).max() < 1e-4:
+            others = [names[i - 1] for i in range(1, k) if abs(weights[i]) > 1e-6]
+            kind = "the same up to shift and scale as" if len(others) == 1 else "a linear combination of"
+            return f"X column {k - 1} ({names[k - 1]!r}) is {kind} {', '.join(map(repr, others))}: drop it"
+    return "the columns of X are nearly a linear combination of one another: drop some"
