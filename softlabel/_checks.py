@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 NUMBER = (numbers.Number, np.bool_)  # NumPy does not call its booleans numbers
+MOST_VOTES = 10**7
 LARGEST = 2**53  # whole numbers above are not all floats
 
 
@@ -226,6 +227,9 @@ def as_counts_and_tau(counts: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
     counts, tau = as_counts(counts), as_tau(tau)
     if counts.shape != tau.shape or counts.ndim != 2:
         raise ValueError(f"counts have shape {counts.shape} but tau has {tau.shape}: both must be (n, g)")
+    if counts.max() > MOST_VOTES:
+        at = tuple(np.argwhere(counts > MOST_VOTES)[0])
+        raise ValueError(f"{place('counts', at)} is {counts[at]:g}: a likelihood takes at most {MOST_VOTES:,} votes, one by one")
     return counts, tau
 
 

@@ -23,8 +23,8 @@ MOST_PARTS = 16  # of an array: a fixed number, so that sums over them do not de
 # registers; infinities and nan stay what they are.
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
 
-# What a result depends on beside its arguments. The sources themselves, because they change more often than a version does, and
-# read at import, because that is the code that will run.
+# What a result depends on beside its arguments. The sources themselves, because they change more often than a version does,
+# and read at import, because that is the code that will run.
 VERSION = sha256(
     b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     + repr([library.__version__ for library in (numba, numpy, scipy, sklearn)]).encode()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_labellers_and_alpha0, as_tau
+from softlabel._checks import Array, as_rng, as_alpha0, as_counts_and_tau, as_labellers, as_labellers_and_alpha0, as_tau
 from softlabel._parallel import compiled
 
 FEW = 16  # votes
@@ -84,11 +84,12 @@ def sample_probabilities(tau: ArrayLike, alpha0: float = np.inf, rng: np.random.
     >>> sample_probabilities([[0.7, 0.2, 0.1]], alpha0=1e6, rng=0).round(2)
     array([[0.7, 0.2, 0.1]])
     """
-    tau, alpha0, rng = as_tau(tau), float(as_alpha0(alpha0, scalar=True)), np.random.default_rng(rng)
+    tau, alpha0, rng = as_tau(tau), float(as_alpha0(alpha0, scalar=True)), as_rng(rng)
     if np.isinf(alpha0):
         return tau.copy()
     p = np.empty_like(tau)
     left = np.ones(tau.shape[:-1])
+    alpha0 = max(alpha0, 1e-200)  # below, the labellers agree to the last digit, and alpha0 tau underflows
     for i, (here, later) in enumerate(zip(np.moveaxis(tau, -1, 0)[:-1], _later_classes(tau))):
         share = _beta(alpha0 * here, alpha0 * later, rng)
         p[..., i] = left * share
@@ -148,7 +149,7 @@ def sample_votes(
     array([[7, 0],
            [6, 1]])
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     m = as_labellers(m).astype(np.int64)
     p = sample_probabilities(tau, alpha0, rng)
     try:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softlabel._checks import Array, as_alpha0, as_labellers_and_alpha0, as_numbers
+from softlabel._checks import Array, as_alpha0, as_labellers, as_labellers_and_alpha0, as_numbers
 
 
 def relative_efficiency(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
@@ -76,9 +76,8 @@ def godambe_information(fisher: ArrayLike, m: ArrayLike, alpha0: ArrayLike) -> A
            [0. , 5.5]])
     """
     fisher = as_numbers(fisher, "fisher", (2,))
-    if fisher.shape[0] != fisher.shape[1] or not np.allclose(fisher, fisher.T):
+    if fisher.shape[0] != fisher.shape[1] or not np.allclose(fisher, fisher.T, rtol=1e-8, atol=0):
         raise ValueError(f"fisher must be a symmetric matrix, got shape {fisher.shape}")
     as_alpha0(alpha0, scalar=True)
-    if np.ndim(m):
-        raise ValueError(f"m must be a single number, got shape {np.shape(m)}")
+    as_labellers(m, whole=False, scalar=True)
     return relative_efficiency(m, alpha0) * fisher

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import expit, logit, rel_entr
 from sklearn.linear_model import LogisticRegression
 
-from softlabel._checks import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_whole
+from softlabel._checks import Array, as_rng, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_whole
 from softlabel._newton import newton_batch
 from softlabel._parallel import as_memory, run
 from softlabel.datasets import load_breast_cancer
@@ -54,9 +54,9 @@ def simulate_relative_efficiency(
     n_jobs : int
         Workers, in joblib's convention: -1 is all cores.
     memory : Memory, str, Path or None
-        A folder, or a ``joblib.Memory``, that keeps every 100 training sets once they are done: the same call made again goes on
-        from there. All that a result depends on is part of its key, so studies of any kind may share a folder. With workers on
-        several machines all of them must see it.
+        A folder, or a ``joblib.Memory``, that keeps every 100 training sets once they are done: the same call made again goes
+        on from there. All that a result depends on is part of its key, so studies of any kind may share a folder. With workers
+        on several machines all of them must see it.
 
     Returns
     -------
@@ -118,6 +118,9 @@ def _grid(ms: Sequence[int], alphas: Sequence[float]) -> tuple[Array, Array]:
     """The cells of a study, checked."""
     ms, alphas = np.atleast_1d(as_labellers(ms)), np.atleast_1d(as_alpha0(alphas))
     for name, values in (("ms", ms), ("alphas", alphas)):
+        if values.ndim > 1:
+            raise ValueError(f"{name} must be a number or a sequence of numbers, got shape {values.shape}")
+    for name, values in (("ms", ms), ("alphas", alphas)):
         if not values.size:
             raise ValueError(f"{name} has no elements")
     return ms, alphas
@@ -127,7 +130,7 @@ def _seeds(rng: np.random.Generator | int | None, count: int, memory: object) ->
     """Seeds, not generators: a task is known again by its seed, and a generator changes as it is used."""
     if memory is not None and rng is None:
         raise ValueError("memory needs an rng, such as a whole number: without one every call is another study")
-    return np.random.default_rng(rng).bit_generator.seed_seq.spawn(count)
+    return as_rng(rng).bit_generator.seed_seq.spawn(count)
 
 
 def _canonical_excess_errors(
@@ -226,7 +229,7 @@ def simulate_breast_cancer(
     2     5  1000.0  4.98   0.10             0.40
     """
     ms, alphas = _grid(ms, alphas)
-    if method not in FITS:
+    if not isinstance(method, str) or method not in FITS:
         raise ValueError(f"method must be one of {', '.join(map(repr, FITS))}, got {method!r}")
     n_splits = as_whole(n_splits, "n_splits", 2)
     data = load_breast_cancer()

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm
 
-from softlabel._checks import Array, ConvergenceWarning, SeparationWarning, align, as_features, as_level, as_numbers, as_votes, as_whole
+from softlabel._checks import Array, as_positive, ConvergenceWarning, SeparationWarning, align, as_features, as_level, as_numbers, as_votes, as_whole
 from softlabel._newton import cholesky, inverse, newton, newton_batch, standardised, statistics, way_back
 from softlabel._parallel import PART, run
 from softlabel.separation import explain_rank, find_separation
@@ -73,13 +73,13 @@ class LogisticFit:
         -----
         H and G of Theorem 1 of Ahfock & McLachlan (2021), as sums over the items.
         """
-        if kind not in ("sandwich", "model"):
+        if not isinstance(kind, str) or kind not in ("sandwich", "model"):
             raise ValueError(f"kind must be 'sandwich' or 'model', got {kind!r}")
         return self._cov[kind].copy()
 
     def stderr(self, kind: Literal["sandwich", "model"] = "sandwich") -> Array:
         """Standard errors (p + 1,) of the coefficients; ``kind`` as in :meth:`cov`."""
-        return np.sqrt(np.diag(self.cov(kind)))
+        return np.sqrt(np.maximum(np.diag(self.cov(kind)), 0))  # rounding, where every vote is met exactly
 
     def posterior(self, X: ArrayLike) -> Array:
         """Posterior probabilities (n, 2) of new items, column 0 the positive class, each computed without rounding."""
@@ -105,7 +105,8 @@ class LogisticFit:
         """Table of coefficients with standard errors, Wald tests and intervals; ``kind`` as in :meth:`cov`."""
         level = as_level(level)
         stderr = self.stderr(kind)
-        z = self.coef / stderr
+        with np.errstate(divide="ignore", invalid="ignore"):  # no residual at all: a sandwich of zero
+            z = self.coef / stderr
         reach = norm.isf((1 - level) / 2) * stderr
         columns = {
             "coef": self.coef,
@@ -207,9 +208,9 @@ def fit_logistic(
     >>> fit.predict([[1.0], [2.0]])
     array([0, 1])
     """
-    if method not in ("mle", "firth"):
+    if not isinstance(method, str) or method not in ("mle", "firth"):
         raise ValueError(f"method must be 'mle' or 'firth', got {method!r}")
-    _check_iteration(max_iter, tol)
+    max_iter, tol = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol")
     y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
     X, names = as_features(X, keep_float32=True)
     counts = as_votes(y_or_counts, X.shape[:1], positive)
@@ -239,7 +240,8 @@ def fit_logistic(
 
     log_likelihood, saturated, pearson, H, G = statistics(data, beta)
     back, bread = way_back(*data[2:]), inverse(*cholesky(H))
-    cov = {kind: back @ middle @ back.T for kind, middle in (("model", bread), ("sandwich", bread @ G @ bread))}
+    with np.errstate(over="ignore", invalid="ignore"):  # features of 1e-300 have coefficients of infinite variance
+        cov = {kind: back @ middle @ back.T for kind, middle in (("model", bread), ("sandwich", bread @ G @ bread))}
     if not (has_maximum or converged):  # no maximum, no curvature at it
         cov = {kind: np.full_like(H, np.nan) for kind in cov}
     n_items = int(np.count_nonzero(counts.any(axis=1)))
@@ -306,7 +308,7 @@ def fit_logistic_batch(
     >>> fit_logistic_batch(X, y)
     BatchFit(100 data sets, 100 converged; coef (100, 3))
     """
-    _check_iteration(max_iter, tol)
+    max_iter, tol = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol")
     X, names = as_features(X, ndim=(3,), keep_float32=True)
     counts = as_votes(y_or_counts, X.shape[:2], positive)
     start = np.zeros(len(names) + 1) if start is None else as_numbers(start, "start", (1, 2))
@@ -330,9 +332,3 @@ def fit_logistic_batch(
             stacklevel=2,
         )
     return BatchFit(coef, converged, n_iter)
-
-
-def _check_iteration(max_iter: int, tol: float) -> None:
-    as_whole(max_iter, "max_iter", 1)
-    if not tol > 0:
-        raise ValueError(f"tol must be positive, got {tol}")

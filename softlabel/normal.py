@@ -9,7 +9,7 @@ from scipy.integrate import quad_vec
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import expit, ndtr
 
-from softlabel._checks import Array, as_features, as_numbers, as_whole
+from softlabel._checks import Array, _as_parameter, as_features, as_numbers, as_whole, as_rng
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,12 @@ class TwoClassNormal:
             raise ValueError(f"prior1 must lie strictly between 0 and 1, got {prior1:g}")
         for name, value in {"mean1": mean1, "mean2": mean2, "cov": cov, "prior1": prior1}.items():
             object.__setattr__(self, name, value)
-        self._root  # noqa: B018  raises if cov is not positive definite
+        with np.errstate(over="ignore", invalid="ignore"):
+            delta = self.delta  # raises if cov is not positive definite
+        if not 1e-100 < delta < 75:
+            raise ValueError(
+                f"mean1 and mean2 are delta = {delta:g} standard deviations apart: between 1e-100 and 75 probabilities are floats"
+            )
 
     @classmethod
     def canonical(cls, delta: float, p: int = 2, prior1: float = 0.5) -> "TwoClassNormal":
@@ -92,7 +97,7 @@ class TwoClassNormal:
     @cached_property
     def delta(self) -> float:
         """Mahalanobis distance between the classes."""
-        return float(np.linalg.norm(solve_triangular(self._root, self.mean1 - self.mean2, lower=True)))
+        return float(np.linalg.norm(solve_triangular(self._root, self.mean1 - self.mean2, lower=True, check_finite=False)))
 
     @cached_property
     def coef(self) -> Array:
@@ -128,7 +133,7 @@ class TwoClassNormal:
         """
         n = as_whole(n, "n, the number of items,", 1)
         shape = (n,) if size is None else (as_whole(size, "size, the number of data sets,", 0), n)
-        rng = np.random.default_rng(rng)
+        rng = as_rng(rng)
         z = (rng.random(shape) < self.prior1).astype(np.int64)
         Y = rng.standard_normal((*shape, self.mean1.size)) @ self._root.T
         Y += self.mean2
@@ -162,11 +167,13 @@ class TwoClassNormal:
         -----
         err(coef; beta) of Section 3 of Ahfock & McLachlan (2021): a weighted sum of two normal probabilities.
         """
-        coef = np.asarray(coef, dtype=float)
+        coef = _as_parameter(coef, "coef", scalar=False)
         if coef.ndim == 0 or coef.shape[-1] != self.mean1.size + 1:
             raise ValueError(f"coef must have {self.mean1.size + 1} entries in its last axis, got shape {coef.shape}")
         if not np.isfinite(coef).all():
             raise ValueError(f"coef must be finite, but the entry at {np.argwhere(~np.isfinite(coef))[0].tolist()} is not")
+        length = np.abs(coef).max(axis=-1, keepdims=True)
+        coef = coef / np.where(length > 0, length, 1)  # the same rule, and its squares neither underflow nor overflow
         spread = np.linalg.norm(coef[..., 1:] @ self._root, axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):  # without slopes the rule depends on the intercept's sign
             z1 = (coef[..., 0] + coef[..., 1:] @ self.mean1) / spread

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-from softlabel._checks import Array, as_counts_and_tau, as_level, as_whole, place
+from softlabel._checks import Array, as_rng, as_counts_and_tau, as_level, as_whole, place
 from softlabel._parallel import compiled, over_parts
 from softlabel.dirichlet_multinomial import dm_logpmf
 
@@ -21,6 +21,7 @@ from softlabel.dirichlet_multinomial import dm_logpmf
 # Each term of a likelihood changes over more than a decade, so that two values a decade miss no maximum.
 GRID = np.concatenate([[0.0], np.logspace(-6, 6, 25), [1e12]])
 FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 769), [1e12]])
+SMALLEST = 1e-290  # probability, so that a factor divided by it stays finite
 ITEMS = 1 << 12  # whose terms a bootstrap keeps at a time
 
 
@@ -142,16 +143,17 @@ def bootstrap_alpha0(
     counts, tau = _check(counts, tau)
     n_resamples = as_whole(n_resamples, "n_resamples", 1)
     log_likelihood = score = 0.0
-    for items, weights in _resamples(len(counts), n_resamples, np.random.default_rng(rng)):
+    for items, weights in _resamples(len(counts), n_resamples, as_rng(rng)):
         of_likelihood, of_score = zip(*(vote_terms(counts[items], tau[items], omega) for omega in FINE_GRID))
         log_likelihood, score = log_likelihood + weights @ np.transpose(of_likelihood), score + weights @ np.transpose(of_score)
     best = np.argmax(log_likelihood, axis=1)
 
     # Between the points of the grid the score is a smooth function of log omega: its root by a parabola.
     omega = FINE_GRID[best]
-    inner = (best > 1) & (best < len(FINE_GRID) - 2)
-    at = best[inner, None] + np.arange(-1, 2)
-    omega[inner] = np.exp(_root(np.log(FINE_GRID[at]), FINE_GRID[at] * np.take_along_axis(score[inner], at, axis=1)))
+    at = np.clip(best, 2, len(FINE_GRID) - 3)[:, None] + np.arange(-1, 2)
+    slope = FINE_GRID[at] * np.take_along_axis(score, at, axis=1)
+    inner = (at[:, 1] == best) & (slope[:, 0] > 0) & (slope[:, 2] < 0)
+    omega[inner] = np.exp(_root(np.log(FINE_GRID[at[inner]]), slope[inner]))
     with np.errstate(divide="ignore"):
         return np.where(best == len(FINE_GRID) - 1, 0.0, 1 / omega)
 
@@ -220,14 +222,14 @@ def alpha0_interval(
     (0.237, 11.025)
     """
     level = as_level(level)
+    if not isinstance(method, str) or method not in ("bootstrap", "likelihood"):
+        raise ValueError(f"method must be 'bootstrap' or 'likelihood', got {method!r}")
     if method == "bootstrap":
         estimates = bootstrap_alpha0(counts, tau, n_resamples, rng)
         # "higher": between a finite estimate and infinity there is nothing to interpolate
         tails = [(1 - level) / 2, (1 + level) / 2]
         kind = "linear" if np.isfinite(estimates).all() else "higher"
         return tuple(float(q) for q in np.quantile(estimates, tails, method=kind))
-    if method != "likelihood":
-        raise ValueError(f"method must be 'bootstrap' or 'likelihood', got {method!r}")
     best = estimate_alpha0(counts, tau)
     counts, tau = _check(counts, tau)
     lowest = best.log_likelihood - best.multinomial_log_likelihood - chi2.ppf(level, 1) / 2
@@ -236,12 +238,17 @@ def alpha0_interval(
         return likelihood_and_score(counts, tau, omega)[0] - lowest
 
     omega = GRID[-1] if best.alpha0 == 0 else 1 / best.alpha0
+    lowest = min(lowest, likelihood_and_score(counts, tau, omega)[0])  # a tiny level is an interval of one point
     smaller, larger = GRID[GRID < omega][::-1], GRID[GRID > omega]
     high, low = (
-        next((1 / brentq(excess, *sorted((w, omega))) for w in side if excess(w) < 0), edge)
+        next((_inverse(brentq(excess, *sorted((w, omega)))) for w in side if excess(w) < 0), edge)
         for side, edge in ((smaller, np.inf), (larger, 0.0))
     )
     return low, high
+
+
+def _inverse(omega: float) -> float:
+    return 1 / omega if omega else np.inf
 
 
 def overdispersion_test(counts: ArrayLike, tau: ArrayLike) -> OverdispersionTest:
@@ -327,7 +334,7 @@ def vote_terms(counts, tau, omega):
     for j in range(n):
         log_likelihood[j], score[j] = -total_logs[m[j]], -total_slope[m[j]]
         for i in range(g):
-            logs, slope = rising(tau[j, i], omega, int(counts[j, i]))
+            logs, slope = rising(max(tau[j, i], SMALLEST), omega, int(counts[j, i]))
             log_likelihood[j] += logs
             score[j] += slope
     return log_likelihood, score

@@ -77,10 +77,11 @@ def _design(X: Array) -> Array:
 
 def _programme(objective: Array, statuses: tuple[int, ...] = (0,), **constraints: object):
     """A linear programme that was solved (status 0), or shown to be infeasible (2) where that is an answer."""
-    answer = linprog(objective, method="highs", **constraints)
-    if answer.status not in statuses:
-        raise RuntimeError(f"the linear programme for separation was not solved: {answer.message}")
-    return answer
+    for method in ("highs", "highs-ds", "highs-ipm"):  # each gives up on some programmes that another solves
+        answer = linprog(objective, method=method, **constraints)
+        if answer.status in statuses:
+            return answer
+    raise RuntimeError(f"the linear programme for separation was not solved: {answer.message}")
 
 
 def explain_rank(X: Array, counts: Array, names: list[str]) -> str:
