@@ -229,13 +229,13 @@ def as_counts_and_tau(counts: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
         raise ValueError(f"counts have shape {counts.shape} but tau has {tau.shape}: both must be (n, g)")
     if counts.max() > MOST_VOTES:
         at = tuple(np.argwhere(counts > MOST_VOTES)[0])
-        raise ValueError(f"{place('counts', at)} is {counts[at]:g}: a likelihood takes at most {MOST_VOTES:,} votes, one by one")
+        raise ValueError(f"{place('counts', at)} is {counts[at]:g}: a likelihood takes {MOST_VOTES:,} votes at most")
     return counts, tau
 
 
 def as_alpha0(alpha0: ArrayLike, scalar: bool = False) -> Array:
     """The overdispersion parameter: positive; infinity is the multinomial model."""
-    array = _as_parameter(alpha0, "alpha0", scalar)
+    array = as_parameter(alpha0, "alpha0", scalar)
     wrong = ~(array > 0)
     if wrong.any():
         raise ValueError(f"alpha0 must be positive (inf is the multinomial model), got {_first(array, wrong)}")
@@ -244,7 +244,7 @@ def as_alpha0(alpha0: ArrayLike, scalar: bool = False) -> Array:
 
 def as_labellers(m: ArrayLike, whole: bool = True, scalar: bool = False) -> Array:
     """Numbers of labellers: at least 1, and whole unless a formula also makes sense between whole numbers."""
-    array = _as_parameter(m, "m", scalar)
+    array = as_parameter(m, "m", scalar)
     wrong = ~(np.isfinite(array) & (array >= 1))
     if whole:
         wrong |= (array != np.floor(array)) | (array > LARGEST)
@@ -296,7 +296,7 @@ def as_level(level: float) -> float:
     return number
 
 
-def _as_parameter(value: ArrayLike, name: str, scalar: bool) -> Array:
+def as_parameter(value: ArrayLike, name: str, scalar: bool) -> Array:
     try:
         array = _real(value)
     except (TypeError, ValueError, OverflowError):

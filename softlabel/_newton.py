@@ -1,12 +1,12 @@
 """Newton's method for logistic regression, on arrays that have been checked.
 
-Inside, features are standardised: an intercept and p columns centred and scaled to [-1, 1], so that no linear predictor exceeds
-the sum of the absolute coefficients. They are kept in blocks of 512 items, x (blocks, q, 512) with q = p + 1: a block stays in
-cache, and sums over its items run along memory.
+Inside, features are standardised: an intercept and p columns centred and scaled to [-1, 1], so that no linear predictor
+exceeds the sum of the absolute coefficients. They are kept in blocks of 512 items, x (blocks, q, 512) with q = p + 1: a block
+stays in cache, and sums over its items run along memory.
 
-What touches every item is compiled. Newton's steps are written once and used twice: compiled, for many small data sets, whose x
-stays in a core's cache; interpreted, for one data set of any size, whose x is made anew slice by slice, on all cores, so that it
-is never in memory as a whole.
+What touches every item is compiled. Newton's steps are written once and used twice: compiled, for many small data sets, whose
+x stays in a core's cache; interpreted, for one data set of any size, whose x is made anew slice by slice, on all cores, so
+that it is never in memory as a whole.
 """
 
 import math
@@ -258,7 +258,8 @@ _compiled_newton = compiled(_newton(score_and_information, firth_score))
 def newton_batch(X, counts, start, max_iter, tol, firth):
     """Fit c data sets: X (c, n, p), counts (c, n, 2), start (c, p + 1); coefficients of X, and the rest as of ``newton``."""
     c, n, p = X.shape
-    coef, converged, n_iter, full_rank = np.empty((c, p + 1)), np.empty(c, np.bool_), np.empty(c, np.int64), np.empty(c, np.bool_)
+    coef, n_iter = np.empty((c, p + 1)), np.empty(c, np.int64)
+    converged, full_rank = np.empty(c, np.bool_), np.empty(c, np.bool_)
     x, beta = np.ones((blocks(n), p + 1, BLOCK)), np.empty(p + 1)
     for r in range(c):
         total, low, high = spread(X[r])

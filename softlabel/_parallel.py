@@ -1,4 +1,4 @@
-"""Parallel work with progress and memory, in one place: joblib for workers and files, tqdm for the bar, Numba for compiled loops."""
+"""Parallel work with progress and memory: joblib for workers and files, tqdm for the bar, Numba for loops in threads."""
 
 import pickle
 import sys
@@ -55,7 +55,7 @@ def run(
 def over_parts(function: Callable[..., Any], *arrays: numpy.ndarray) -> list[Any]:
     """``function`` on parts of the rows of arrays of the same length, at the same time if they are large.
 
-    Always in threads of this process, whatever ``joblib.parallel_config`` says: the work is done before the arrays had travelled.
+    Always in threads of this process, whatever ``joblib.parallel_config`` says: the work is shorter than the arrays' journey.
     """
     n_parts = min(MOST_PARTS, 1 + arrays[0].size // PART)
     edges = numpy.linspace(0, len(arrays[0]), n_parts + 1).astype(int)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from softlabel._checks import Array, as_rng, as_alpha0, as_counts_and_tau, as_labellers, as_labellers_and_alpha0, as_tau
+from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_labellers_and_alpha0, as_rng, as_tau
 from softlabel._parallel import compiled
 
 FEW = 16  # votes

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import expit, logit, rel_entr
 from sklearn.linear_model import LogisticRegression
 
-from softlabel._checks import Array, as_rng, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_whole
+from softlabel._checks import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_rng, as_whole
 from softlabel._newton import newton_batch
 from softlabel._parallel import as_memory, run
 from softlabel.datasets import load_breast_cancer

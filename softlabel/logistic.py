@@ -10,7 +10,18 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm
 
-from softlabel._checks import Array, as_positive, ConvergenceWarning, SeparationWarning, align, as_features, as_level, as_numbers, as_votes, as_whole
+from softlabel._checks import (
+    Array,
+    ConvergenceWarning,
+    SeparationWarning,
+    align,
+    as_features,
+    as_level,
+    as_numbers,
+    as_positive,
+    as_votes,
+    as_whole,
+)
 from softlabel._newton import cholesky, inverse, newton, newton_batch, standardised, statistics, way_back
 from softlabel._parallel import PART, run
 from softlabel.separation import explain_rank, find_separation

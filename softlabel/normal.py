@@ -9,7 +9,7 @@ from scipy.integrate import quad_vec
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import expit, ndtr
 
-from softlabel._checks import Array, _as_parameter, as_features, as_numbers, as_whole, as_rng
+from softlabel._checks import Array, as_features, as_numbers, as_parameter, as_rng, as_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class TwoClassNormal:
             delta = self.delta  # raises if cov is not positive definite
         if not 1e-100 < delta < 75:
             raise ValueError(
-                f"mean1 and mean2 are delta = {delta:g} standard deviations apart: between 1e-100 and 75 probabilities are floats"
+                f"mean1 and mean2 are delta = {delta:g} standard deviations apart: probabilities are floats from 1e-100 to 75"
             )
 
     @classmethod
@@ -167,7 +167,7 @@ class TwoClassNormal:
         -----
         err(coef; beta) of Section 3 of Ahfock & McLachlan (2021): a weighted sum of two normal probabilities.
         """
-        coef = _as_parameter(coef, "coef", scalar=False)
+        coef = as_parameter(coef, "coef", scalar=False)
         if coef.ndim == 0 or coef.shape[-1] != self.mean1.size + 1:
             raise ValueError(f"coef must have {self.mean1.size + 1} entries in its last axis, got shape {coef.shape}")
         if not np.isfinite(coef).all():

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-from softlabel._checks import Array, as_rng, as_counts_and_tau, as_level, as_whole, place
+from softlabel._checks import Array, as_counts_and_tau, as_level, as_rng, as_whole, place
 from softlabel._parallel import compiled, over_parts
 from softlabel.dirichlet_multinomial import dm_logpmf
 
