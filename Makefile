@@ -19,11 +19,11 @@ endif
 # --all: without it a second strict build hides what the first one found.
 STRICT := -W -n --keep-going --all -q
 
-.PHONY: help book test lab serve verdicts check clean
+.PHONY: help book test lab serve verdicts bench site-zip pdf assignments grade slides check clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
 
 book: .venv/stamp ## execute the chapters and build the site in _build/html
 	@$(BIN)/python book/_ext/chapters.py execute
@@ -44,11 +44,30 @@ serve: _build/html/index.html ## show the built site on localhost
 verdicts: .venv/stamp ## list every claim of the paper with its verdict
 	@$(BIN)/python book/_ext/chapters.py verdicts
 
+bench: .venv/stamp ## compare the speed with other programs (some ten minutes)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	$(BIN)/python -m benchmarks
+
+site-zip: book ## an offline edition of the site: _build/harmless-label-noise-VERSION.zip
+	@$(BIN)/python book/_ext/offline.py
+
+pdf: .venv/stamp ## the book in print, by LaTeX: _build/harmless-label-noise-VERSION.pdf
+	@$(BIN)/python book/_ext/printed.py
+
+assignments: .venv/stamp ## the student versions of both assignments
+	@$(BIN)/python teaching/course.py release
+
+grade: .venv/stamp ## grade a folder of submissions: make grade SUBMISSIONS=folder
+	@$(BIN)/python teaching/course.py grade $(or $(SUBMISSIONS),$(error name the folder: make grade SUBMISSIONS=folder))
+
+slides: .venv/stamp ## build the slides of one lecture in _build/slides
+	@$(BIN)/python teaching/slides.py
+
 check: book test ## all that the continuous integration does
 
 clean: ## remove what was built and cached (.venv stays)
 	rm -rf _build .pytest_cache .hypothesis *.egg-info
-	find book softlabel tests -name __pycache__ -prune -exec rm -rf {} +
+	find benchmarks book softlabel teaching tests -name __pycache__ -prune -exec rm -rf {} +
 
 _build/html/index.html:
 	@$(MAKE) book

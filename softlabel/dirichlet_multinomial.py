@@ -5,15 +5,16 @@ probabilities tau of the item; each vote is then a draw from p. At ``alpha0 = in
 multinomial.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_labellers_and_alpha0, as_rng, as_tau
-from softlabel._parallel import compiled
+from softlabel._parallel import compiled, over_parts
 
 FEW = 16  # votes
-BLOCK = 1 << 17  # elements worked on at once: a block of doubles stays in cache
 
 
 def variance_inflation(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
@@ -227,19 +228,40 @@ def dm_logpmf(counts: ArrayLike, tau: ArrayLike, alpha0: float) -> Array:
     # alpha0 tau + k and alpha0 + k, both divided by max(alpha0, 1)
     scale, step = (1.0, 1 / alpha0) if alpha0 > 1 else (alpha0, 1.0)
     log_ways = gammaln(m + 1) - gammaln(counts + 1).sum(axis=-1)
-    return log_ways + _log_rising(tau, scale, step, counts).sum(axis=-1) - _log_rising(np.ones_like(m), scale, step, m)
+    in_order = over_parts(lambda counts, tau: _log_probability(counts, tau, scale, step), counts, tau)
+    return log_ways + np.concatenate(in_order)
 
 
-def _log_rising(start: Array, scale: float, step: float, count: Array) -> Array:
-    """log of (scale start) (scale start + step) (scale start + 2 step) ... with ``count`` factors, for each element."""
-    start, shape, count = start.ravel(), count.shape, count.ravel()
-    with np.errstate(divide="ignore"):  # log 0 = -inf is the answer for a vote without probability
-        total = np.where(count > 0, np.log(start) + np.log(scale), 0.0)  # the product of the two may underflow
-    most = int(count.max(initial=0))
-    width = max(1, BLOCK // start.size)
-    for first in range(1, most, width):
-        k = np.arange(first, min(first + width, most))
-        factors = np.where(k < count[:, None], scale * start[:, None] + step * k, 1.0)
-        with np.errstate(divide="ignore"):
-            total += np.log(factors).sum(axis=1)
-    return total.reshape(shape)
+@compiled
+def _log_probability(counts, tau, scale, step):
+    """Log-probability (n,) of the votes in one order; scale and step as in :func:`_log_rising`."""
+    n, g = counts.shape
+    answer = np.empty(n)
+    for j in range(n):
+        m = 0
+        answer[j] = 0.0
+        for i in range(g):
+            answer[j] += _log_rising(tau[j, i], scale, step, int(counts[j, i]))
+            m += int(counts[j, i])
+        answer[j] -= _log_rising(1.0, scale, step, m)
+    return answer
+
+
+@compiled
+def _log_rising(start, scale, step, count):
+    """log of (scale start) (scale start + step) (scale start + 2 step) ... with ``count`` factors.
+
+    One logarithm serves 64 factors, each divided by the largest of them, so that their product does not underflow.
+    """
+    if count == 0:
+        return 0.0
+    if start == 0:
+        return -np.inf
+    answer = math.log(start) + math.log(scale)  # the product of the two may underflow
+    for first in range(1, count, 64):
+        n = min(64, count - first)
+        largest, product = scale * start + (first + n - 1) * step, 1.0
+        for i in range(n):
+            product *= (scale * start + (first + i) * step) / largest
+        answer += math.log(product) + n * math.log(largest)
+    return answer

@@ -231,6 +231,10 @@ def fit_logistic(
     beta, converged, n_iter, full_rank = newton(data, start, steps, tol, firth)
     if not full_rank:
         raise ValueError(explain_rank(X, counts, names))
+    scale = data[3]
+    if scale.min() < 1e-300:
+        k = int(np.argmin(scale))
+        raise ValueError(f"X column {k} ({names[k]!r}) varies by less than 1e-300: change its unit")
 
     # A programme only for suspicious data: those without a maximum of the unpenalised likelihood.
     has_maximum = newton(data, start, max_iter, tol, False)[1] if firth else converged
@@ -335,6 +339,9 @@ def fit_logistic_batch(
     if not full_rank.all():
         r = int(np.argmin(full_rank))
         raise ValueError(f"data set {r}: {explain_rank(X[r], counts[r], names)}")
+    if not np.isfinite(coef).all():
+        r = int(np.argmin(np.isfinite(coef).all(axis=1)))
+        raise ValueError(f"data set {r}: a column of X varies by less than 1e-300: change its unit")
     if not converged.all():
         warnings.warn(
             f"{np.sum(~converged)} of {len(X)} fits did not converge (the first is data set {np.argmin(converged)}), most "

@@ -22,6 +22,7 @@ from softlabel.dirichlet_multinomial import dm_logpmf
 GRID = np.concatenate([[0.0], np.logspace(-6, 6, 25), [1e12]])
 FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 769), [1e12]])
 SMALLEST = 1e-290  # probability, so that a factor divided by it stays finite
+MANY = 40_000  # items
 ITEMS = 1 << 12  # whose terms a bootstrap keeps at a time
 
 
@@ -90,16 +91,8 @@ def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
     1.364
     """
     counts, tau = _check(counts, tau)
-    best = int(np.argmax([likelihood_and_score(counts, tau, omega)[0] for omega in GRID]))
-
-    def score(omega: float) -> float:
-        return likelihood_and_score(counts, tau, omega)[1]
-
-    low, high = GRID[max(best - 1, 0)], GRID[min(best + 1, len(GRID) - 1)]
-    if score(low) > 0 > score(high):
-        alpha0 = 1 / brentq(score, low, high, xtol=1e-300, rtol=1e-14)
-    else:
-        alpha0 = np.inf if best == 0 else 0.0
+    omega = best_omega(counts, tau)
+    alpha0 = 1 / omega if omega else np.inf
     return Alpha0Fit(float(alpha0), _log_likelihood(counts, tau, alpha0), _log_likelihood(counts, tau, np.inf))
 
 
@@ -305,6 +298,27 @@ def _log_likelihood(counts: Array, tau: Array, alpha0: float) -> float:
     if alpha0 == 0:  # the labellers of an item agree: the first vote decides, and it is a draw from tau
         return float(np.log(tau[counts > 0]).sum())
     return float(dm_logpmf(counts, tau, alpha0).sum())
+
+
+def best_omega(counts: Array, tau: Array) -> float:
+    """omega where the log-likelihood is largest; 0 and ``inf`` are values like any other."""
+
+    def score(omega: float) -> float:
+        return likelihood_and_score(counts, tau, omega)[1]
+
+    def root(low: float, high: float) -> float:
+        return brentq(score, low, high, xtol=1e-300, rtol=1e-14)
+
+    if len(counts) > MANY:  # a few of the items say where to look
+        few = slice(None, None, len(counts) // (MANY // 2))
+        guess = best_omega(counts[few], tau[few])
+        if 0 < guess < np.inf and score(guess / 1.2) > 0 > score(guess * 1.2):
+            return root(guess / 1.2, guess * 1.2)
+    best = int(np.argmax([likelihood_and_score(counts, tau, omega)[0] for omega in GRID]))
+    low, high = GRID[max(best - 1, 0)], GRID[min(best + 1, len(GRID) - 1)]
+    if score(low) > 0 > score(high):
+        return root(low, high)
+    return 0.0 if best == 0 else np.inf
 
 
 def likelihood_and_score(counts: Array, tau: Array, omega: float) -> tuple[float, float]:

@@ -279,11 +279,12 @@ def test_style_sheets_fetch_nothing_from_outside(site):
     assert problems == {}
 
 
-def test_repository_address_stands_in_one_place():
+@pytest.mark.parametrize("part, name", [("repository", "url"), ("html", "baseurl")])
+def test_address_stands_in_one_place(part, name):
     import yaml
 
     config = (ROOT / "_config.yml").read_text("utf8")
-    address = yaml.safe_load(config)["repository"]["url"]
+    address = yaml.safe_load(config)[part][name]
     kept = [".md", ".py", ".yml", ".toml", ".cff", ".css", ".txt", ".bib", ""]
     places = [
         str(path.relative_to(ROOT))
@@ -386,6 +387,20 @@ def look(driver, address, width):
     return problems + [f"asked {host}" for host in sorted(outside)]
 
 
+def weight(driver):
+    """Bytes of the open page and all it has loaded, as they are stored.
+
+    Two libraries are left out: MathJax, and that of the page of pictures to
+    play with, half a megabyte that only that page loads.
+    """
+    return driver.execute_script(
+        "return [...performance.getEntriesByType('navigation'),"
+        " ...performance.getEntriesByType('resource')]"
+        ".filter(e => !/\\/(mathjax|explore\\/vendor)\\//.test(e.name))"
+        ".reduce((sum, e) => sum + e.encodedBodySize, 0);"
+    )
+
+
 BAD_IN_BROWSER = {
     "px needed": "<!doctype html><p style='width: 2000px'>wide</p>",
     "sticks out": "<!doctype html><article style='overflow: hidden'>"
@@ -401,6 +416,32 @@ def test_browser_sees_a_bad_page(driver, tmp_path, problem, page):
     (tmp_path / "bad.html").write_text(page)
     found = look(driver, (tmp_path / "bad.html").as_uri(), 390)
     assert any(problem in line for line in found)
+
+
+def test_weight_counts_the_page_and_its_parts(driver, served):
+    look(driver, f"{served}/search.html", 1400)
+    page = driver.execute_script("return document.documentElement.outerHTML.length")
+    parts = driver.execute_script(
+        "return performance.getEntriesByType('resource').length"
+    )
+    assert parts > 5 and weight(driver) > 5 * page
+
+
+@pytest.mark.slow
+def test_no_page_is_over_a_megabyte_and_a_half(site, served, driver):
+    heavy = {}
+    for name in chapter_pages(site):
+        driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+        driver.get(f"{served}/{name}.html")
+        # Pictures further down are loaded when they come into view.
+        driver.execute_async_script(
+            "const done = arguments[0];"
+            "document.querySelectorAll('img').forEach(e => e.loading = 'eager');"
+            "setTimeout(done, 300);"
+        )
+        if (found := weight(driver)) > 1.5e6:
+            heavy[name] = found
+    assert heavy == {}
 
 
 @pytest.mark.slow

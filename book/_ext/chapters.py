@@ -68,6 +68,7 @@ def cache_key(root=ROOT):
         *(root / "softlabel").rglob("*.py"),
         *(root / "softlabel").rglob("*.yml"),
         *(root / "book" / "_static").glob("*.mplstyle"),
+        *(root / "benchmarks").glob("results.json"),
     ]
     for path in sorted(files):
         digest.update(f"{path.relative_to(root)}\0".encode())

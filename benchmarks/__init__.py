@@ -1,0 +1,1 @@
+"""Speed of softlabel against its peers: ``python -m benchmarks`` from the root of the repository."""

@@ -1,0 +1,139 @@
+"""The book in print: a Sphinx extension that prepares it, a command that makes it.
+
+    python book/_ext/printed.py     _build/harmless-label-noise-VERSION.pdf
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import publish
+from docutils import nodes
+
+ROOT = Path(__file__).resolve().parents[2]
+# Programs, and files that only LaTeX sees, with the package of each in Debian.
+PROGRAMS = {
+    "xelatex": "texlive-xetex",
+    "latexmk": "latexmk",
+    "xindy": "xindy",
+    "rsvg-convert": "librsvg2-bin",
+}
+FILES = {
+    "unicode-math.sty": "texlive-latex-recommended",
+    "tabulary.sty": "texlive-latex-extra",
+    "latinmodern-math.otf": "fonts-lmodern",
+    "FreeSerif.otf": "fonts-freefont-otf",
+}
+PREAMBLE = r"""
+\PassOptionsToPackage{bold-style=ISO}{unicode-math}
+\setcounter{tocdepth}{1}
+% Code of 79 characters fits the line.
+\fvset{fontsize=\footnotesize}
+"""
+
+
+def macro(name, value):
+    r"""One macro of MathJax's configuration as LaTeX, bold letters as unicode-math has them.
+
+    >>> macro("vect", [r"\boldsymbol{#1}", 1])
+    '\\providecommand{\\vect}{}\\renewcommand{\\vect}[1]{\\symbf{#1}}'
+    """
+    body, count = value if isinstance(value, list) else (value, 0)
+    body = body.replace(r"\boldsymbol", r"\symbf")
+    arguments = f"[{count}]" if count else ""
+    return f"\\providecommand{{\\{name}}}{{}}\\renewcommand{{\\{name}}}{arguments}{{{body}}}"
+
+
+def set_latex(app, config):
+    config.release = publish.version(Path(app.srcdir))
+    config.latex_additional_files = ["book/_ext/latex/bbm.sty"]
+    macros = config.mathjax3_config["tex"]["macros"]
+    lines = "%\n".join(macro(name, value) for name, value in macros.items())
+    config.latex_elements = {
+        **config.latex_elements,
+        "papersize": "a4paper",
+        "pointsize": "10pt",
+        "extraclassoptions": "openany,oneside",
+        "releasename": "Version",
+        "preamble": PREAMBLE + f"\\AtBeginDocument{{{lines}}}\n",
+    }
+
+
+def number_within_chapters(app):
+    """Theorem 4.1, as on screen. Jupyter Book would have 4.4.1 in print."""
+    app.config.numfig_secnum_depth = 1
+
+
+def count_within_chapters(app, env):
+    """Figure 4.1, by LaTeX's own counters, to which a part is a level too."""
+    if app.builder.name == "latex":
+        app.config.numfig_secnum_depth = 2
+
+
+def fit_long_tables(app, doctree, docname):
+    """Columns as wide as their text asks for; LaTeX breaks no line in a long table."""
+    if app.builder.name != "latex":
+        return
+    for table in doctree.findall(nodes.table):
+        group = next(table.findall(nodes.tgroup))
+        columns = list(zip(*(
+            [len(entry.astext()) for entry in row.children]
+            for row in group.findall(nodes.row)
+        )))
+        if max(map(len, columns)) > 30:
+            table["classes"].append("colwidths-given")
+            for spec, lengths in zip(group.findall(nodes.colspec), columns):
+                spec["colwidth"] = min(max(max(lengths), 8), 40)
+
+
+def missing():
+    """Debian packages without which the book cannot be printed."""
+    lacking = [package for name, package in PROGRAMS.items() if not shutil.which(name)]
+    if shutil.which("kpsewhich"):
+        found = subprocess.run(
+            ["kpsewhich", *FILES], capture_output=True, text=True
+        ).stdout
+        there = {Path(line).name for line in found.splitlines()}
+        lacking += [package for name, package in FILES.items() if name not in there]
+    else:
+        lacking += FILES.values()
+    return lacking
+
+
+def main():
+    if packages := missing():
+        sys.exit(
+            "The printed book is made by LaTeX, and this machine lacks a part of it."
+            "\nOn Debian or Ubuntu:\n\n  apt-get install " + " ".join(packages) +
+            "\n\nThe offline edition needs nothing of this: make site-zip."
+        )
+    tex = ROOT / "_build" / "print" / "_build" / "latex"
+    name = f"harmless-label-noise-{publish.version(ROOT)}.pdf"
+    subprocess.run(
+        [Path(sys.executable).with_name("jupyter-book"), "build", ".", "--path-output",
+         "_build/print", "--builder", "latex", "-n", "--keep-going", "--all", "-q"],
+        cwd=ROOT, check=True,
+    )
+    done = subprocess.run(
+        ["latexmk", "-xelatex", "-interaction=nonstopmode", "-halt-on-error",
+         "harmless-label-noise.tex"],
+        cwd=tex, text=True, errors="replace", capture_output=True,
+    )
+    if done.returncode:
+        errors = [s for s in done.stdout.splitlines() if s.startswith(("!", "l."))]
+        sys.exit("LaTeX failed; its log is in " + f"{tex}\n" + "\n".join(errors[:20]))
+    shutil.copy(tex / "harmless-label-noise.pdf", ROOT / "_build" / name)
+    print(f"The printed book: {ROOT / '_build' / name}")
+
+
+def setup(app):
+    app.connect("config-inited", set_latex)
+    app.connect("builder-inited", number_within_chapters, priority=900)
+    app.connect("doctree-resolved", fit_long_tables)
+    app.connect("env-check-consistency", count_within_chapters)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""Each solution passes its check, each usual mistake is told apart, and the notebooks are made from the chapters."""
+
+import re
+
+import nbclient
+import nbformat
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import exercises as notebooks
+from softlabel import exercises
+
+KEYS = exercises.keys()
+PAPER = sorted((ROOT / "book" / "paper").glob("*.md"))
+SHEETS = notebooks.sheets()
+
+
+def filled(exercise, answer):
+    """A mistake with its open parts answered rightly; words where the exercise wants words."""
+    if not isinstance(answer, tuple) or not any(part is None for part in answer):
+        return answer
+    words = {("06.further", 1): ["larger", "smaller"], ("06.further", 2): ["shared", "separate"]}
+    right = exercises.find(exercise).right
+    return tuple(
+        part if part is not None else words[exercise, k][int(right[k])] if (exercise, k) in words else right[k]
+        for k, part in enumerate(answer)
+    )
+
+
+def mistakes():
+    return [
+        pytest.param(key, mistake, id=f"{key}-{k}")
+        for key in KEYS
+        for k, mistake in enumerate(exercises.find(key).mistakes)
+    ]
+
+
+@pytest.mark.parametrize("key, mistake", mistakes())
+def test_a_usual_mistake_gets_its_explanation(key, mistake):
+    feedback = exercises.mark(key, filled(key, mistake.answer))
+    assert not feedback.right and not feedback
+    assert repr(feedback) == f"Not yet. {mistake.why}"
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_exercise_knows_mistakes_and_does_not_give_itself_away(key):
+    exercise = exercises.find(key)
+    assert len(exercise.mistakes) >= 2
+    assert len({mistake.why for mistake in exercise.mistakes}) == len(exercise.mistakes)
+    assert len(exercise.names) == len(exercise.right)
+    said = " ".join([exercise.hint, exercise.wanted, *(mistake.why for mistake in exercise.mistakes)])
+    told = {f"{value:.{digits}g}" for value in exercise.right for digits in (3, 4) if not float(value).is_integer()}
+    assert not told & set(re.findall(r"\d+\.\d+", said))
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("blank", [..., None, (), (..., ...), ""], ids=repr)
+def test_a_blank_answer_gets_a_hint(key, blank):
+    feedback = exercises.mark(key, blank)
+    assert not feedback and repr(feedback).startswith("No answer yet. It should be ")
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize(
+    "odd",
+    ["a word", {"a": 1}, (1, 2, 3, 4, 5), np.nan, np.full((2, 3), 7.0), lambda *args: 1 / 0, lambda *args: None, lambda: 1,
+     lambda *args: "a word", lambda *args: np.ones(3), object(), (["a"], ["b"]), ([[1, 2]], [0.5])],
+    ids=["word", "dict", "five", "nan", "matrix", "raises", "returns None", "no arguments", "returns a word", "returns three",
+         "object", "words", "arrays"],
+)
+def test_an_odd_answer_is_never_right_and_never_an_error(key, odd):
+    assert not exercises.mark(key, odd)
+
+
+def test_an_error_in_the_function_is_shown():
+    assert "ZeroDivisionError: division by zero" in repr(exercises.mark("03.hand", lambda tau, alpha0: 1 / 0))
+
+
+def test_an_unknown_key_names_near_ones():
+    with pytest.raises(ValueError, match=r"no exercise '02\.hnad'; there is 02\.hand"):
+        exercises.mark("02.hnad", 1)
+
+
+def test_feedback_in_a_notebook_is_text_even_if_it_looks_like_markup():
+    feedback = exercises.mark("05.code", lambda loss, alpha0: "<b>")
+    assert "&lt;b&gt;" in feedback._repr_html_() and "<b>" not in feedback._repr_html_()
+
+
+def test_parts_are_marked_apart():
+    assert "Wrong: the share of wrong labels in all." in repr(exercises.mark("02.hand", (0.1, 0.9, False)))
+    assert repr(exercises.mark("02.hand", (0.1, 0.26, False))) == "Right."
+    assert "and 1 more of 3" in repr(exercises.mark("02.hand", (0.3, 0.9, False)))
+
+
+# Solutions and notebooks
+
+
+def test_every_chapter_has_three_exercises_with_levels_and_checks():
+    assert set(PAPER) <= set(SHEETS)
+    found = [item for path in SHEETS for item in notebooks.exercises_of(path)]
+    assert sorted(item.key for item in found) == sorted(KEYS)
+    for path in SHEETS:
+        titles = [item.title for item in notebooks.exercises_of(path)]
+        assert [title.split(" · ")[0] for title in titles] == ["By hand", "With code", "Further"]
+        assert all(title.split(" · ")[1] in {"easy", "medium", "hard"} for title in titles)
+    assert all(f'exercises.mark("{item.key}", ' in item.text for item in found), "a text does not say how to check"
+
+
+def solve(notebook, path):
+    """The notebook with the solutions in place of the dots."""
+    solutions = {f"{item.key.replace('.', '-')}-answer": item.solution for item in notebooks.exercises_of(path)}
+    for cell in notebook.cells:
+        if cell.id in solutions:
+            assert cell.source == "answer = ..."
+            cell.source = "\n".join(solutions[cell.id])
+    return notebook
+
+
+def said(notebook, path):
+    """What the check cells say."""
+    nbclient.execute(notebook, cwd=str(path), timeout=600)
+    return [
+        cell.outputs[-1].data["text/plain"] for cell in notebook.cells if cell.id.endswith("-check")
+    ]
+
+
+FAST = [path for path in SHEETS if path.stem in {"03_group_labels", "speed"}]
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.stem, marks=[] if p in FAST else pytest.mark.slow) for p in SHEETS]
+)
+def test_notebook_runs_with_the_solutions_and_says_right(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    notebook = solve(notebooks.exercise_notebook(path), path)
+    assert said(notebook, tmp_path) == ["Right."] * 3
+
+
+def test_notebook_runs_blank(tmp_path):
+    notebook = notebooks.exercise_notebook(PAPER[2])
+    assert all(text.startswith("No answer yet.") for text in said(notebook, tmp_path))
+
+
+@pytest.mark.parametrize("path", SHEETS, ids=lambda p: p.stem)
+def test_notebook_is_valid_readable_and_holds_no_solution(path):
+    notebook = notebooks.exercise_notebook(path)
+    nbformat.validate(notebook)
+    text = "\n".join(cell.source for cell in notebook.cells)
+    assert notebook.cells[0].source.splitlines()[-1].strip().startswith("%pip install")
+    assert text.count("answer = ...") == 3
+    # No MyST, and none of the book's macros.
+    assert not re.findall(r"\{[\w:]+\}`|:::|^:\w+:|\{code-cell\}", text, re.M)
+    assert not re.findall(rf"\\(?:{'|'.join(notebooks.macros())})(?![A-Za-z])", re.sub(r"\\operatorname\{\w+\}", "", text))
+    section = path.read_text("utf8").partition(notebooks.SECTION)[2]
+    for solution in re.findall(r"^:::\{solution-start\}.*?^:::\{solution-end\}", section, re.S | re.M):
+        lines = [line for line in solution.splitlines()[3:-1] if len(line) > 30 and not line.startswith("```")]
+        # Code that a solution shares with the chapter may stand in both.
+        assert not [line for line in lines if line in text.splitlines()]
+    for item in notebooks.exercises_of(path):
+        assert not [c.id for c in notebook.cells if c.cell_type == "code" and item.solution[-1] in c.source]
+
+
+def test_write_all_is_the_same_twice(tmp_path):
+    first, second = (notebooks.write_all(tmp_path / name) for name in "ab")
+    assert list(first) == SHEETS
+    assert [p.name for p in first.values()] == [f"{p.stem}_exercises.ipynb" for p in SHEETS]
+    assert all(first[path].read_bytes() == second[path].read_bytes() for path in SHEETS)
+
+
+CHAPTER = """---
+jupytext:
+  text_representation:
+    format_name: myst
+kernelspec:
+  name: python3
+---
+
+# A chapter
+
+```{code-cell} ipython3
+import math
+import numpy as np
+from softlabel import claims, exercises
+```
+
+```{code-cell} ipython3
+x = 1
+unused = 5
+# Twice x.
+y = 2 * x
+x = 7
+
+
+def scale(a):
+    total = a
+    total *= y
+    return total
+```
+
+## Exercises
+
+:::{exercise} By hand · easy
+:label: ex-02-hand
+
+Do it, $\\vect\\tau = \\vect{a_{1}}\\T$.
+:::
+
+:::{solution-start} ex-02-hand
+:class: dropdown
+:::
+
+```{code-cell} ipython3
+secret = scale(3)
+claims.glue("s", f"{secret}")
+exercises.mark("02.hand", (secret, 1, True))
+```
+
+:::{solution-end}
+:::
+"""
+
+
+@pytest.fixture
+def book(tmp_path):
+    (tmp_path / "_config.yml").write_text((ROOT / "_config.yml").read_text("utf8"))
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: a\n")
+
+    def write(text):
+        (tmp_path / "a.md").write_text(text, encoding="utf8")
+        return tmp_path / "a.md"
+
+    return write
+
+
+def test_setup_holds_what_the_solution_rests_on(book):
+    (item,) = notebooks.exercises_of(book(CHAPTER))
+    setup = [source.split("\n")[0] for source in item.setup if not source.startswith(("import", "from"))]
+    assert setup == ["x = 1", "# Twice x.", "def scale(a):"]
+    assert item.solution == ["secret = scale(3)", "answer = (secret, 1, True)"]
+    cells = notebooks.exercise_notebook(book(CHAPTER), book(CHAPTER).parent).cells
+    assert cells[3].source == "## By hand · easy\n\nDo it, $\\boldsymbol{\\tau} = \\boldsymbol{a_{1}}^{\\mathsf{T}}$."
+    assert "import math" not in cells[2].source
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("exercises.mark(", "print(", "does not mark its answer"),
+        ('mark("02.hand"', 'mark("03.hand"', "marks '03.hand'"),
+        ("scale(3)", "other(3)", "needs other"),
+        (":::{solution-start} ex-02-hand", ":::{solution-start} ex-02-code", "has no solution"),
+        (":label: ex-02-hand\n", ":label: hand\n", "no label such as"),
+        ("Do it,", "See {eq}`eq-none`,", "no equation eq-none"),
+        ("Do it,", "See {glue:text}`x`,", "cannot show"),
+        ("Do it,", "See {numref}`tab-none`,", "nothing is named tab-none"),
+    ],
+)
+def test_a_chapter_that_drifted_is_an_error(book, old, new, message):
+    assert old in CHAPTER
+    with pytest.raises(notebooks.ExerciseError, match=message):
+        path = book(CHAPTER.replace(old, new))
+        notebooks.exercise_notebook(path, path.parent)

@@ -1,0 +1,385 @@
+"""Marks on theorems; what a page says of itself; redirects; the offline and the printed edition."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from urllib.parse import quote, urlsplit
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+from conftest import ROOT
+from docutils import nodes
+from docutils.core import publish_doctree
+from sphinx_external_toc.parsing import parse_toc_yaml
+from test_site import chapter_pages, driver, look  # noqa: F401 (driver is a fixture)
+
+import checks
+import offline
+import printed
+import publish
+
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+BASE = CONFIG["html"]["baseurl"]
+REPOSITORY = CONFIG["repository"]["url"]
+
+
+def soup_of(page):
+    return BeautifulSoup(page.read_text("utf8"), "html.parser")
+
+
+# ------------------------------------------------------------------ Three marks on each theorem box
+
+
+def boxes():
+    """Labels of the boxes in the chapters that state something to be proved."""
+    directive = re.compile(rf"\{{prf:({'|'.join(checks.BOXES)})\}}.*\n(?::label: (\S+))?")
+    return [
+        label or f"{name}: a {kind} without label"
+        for name in parse_toc_yaml(ROOT / "_toc.yml")
+        for kind, label in directive.findall((ROOT / f"{name}.md").read_text("utf8"))
+    ]
+
+
+def test_each_box_names_its_three_tests():
+    named = checks.tests_by_box(ROOT)
+    assert sorted(named) == sorted(boxes())
+    for label, kinds in named.items():
+        assert list(kinds) == list(checks.KINDS), label
+        assert all(kinds.values()), label
+
+
+def test_the_tests_named_exist():
+    missing = [n for n in checks.names_of(ROOT) if not checks.line_of(ROOT / n.split("::")[0], n)]
+    assert missing == []
+
+
+TOY_TESTS = """
+import pytest
+from pathlib import Path
+def test_right(): Path("ran").open("a").write("x")
+def test_wrong(): assert False
+@pytest.mark.parametrize("n", [1, 2])
+def test_half(n): assert n == 1
+def test_skipped(): pytest.skip("no reason")
+@pytest.fixture
+def broken(): raise OSError
+def test_broken(broken): pass
+"""
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """A project of one test file; returns its root and a way to name its tests."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "book" / "_ext").mkdir(parents=True)
+    (tmp_path / "tests" / "test_toy.py").write_text(TOY_TESTS)
+    return tmp_path
+
+
+def name_tests(root, *names):
+    entry = {"box": {"symbolic": [f"tests/test_toy.py::{n}" for n in names]}}
+    (root / "book" / "_ext" / "checks.yml").write_text(yaml.safe_dump(entry))
+
+
+def test_an_outcome_is_that_of_the_test(toy):
+    expected = {
+        "test_right": "passed", "test_wrong": "failed", "test_half": "failed",
+        "test_broken": "failed", "test_skipped": "not run", "test_absent": "not run",
+    }
+    name_tests(toy, *expected)
+    found = checks.outcomes(toy)
+    assert {n.split("::")[1]: o for n, o in found.items()} == expected
+
+
+def test_outcomes_are_kept_until_something_changes(toy):
+    name_tests(toy, "test_right")
+    for _ in range(2):
+        assert list(checks.outcomes(toy).values()) == ["passed"]
+    assert (toy / "ran").read_text() == "x"
+    source = toy / "tests" / "test_toy.py"
+    source.write_text(source.read_text().replace('def test_right(): Path("ran").open("a").write("x")',
+                                                 "def test_right(): assert False"))
+    assert list(checks.outcomes(toy).values()) == ["failed"]
+
+
+class Config:
+    html_theme_options = {"repository_url": "https://code.example/book", "repository_branch": "main"}
+
+
+@pytest.mark.parametrize("outcome, text", [
+    ("passed", "✓ symbolic"), ("failed", "✗ symbolic: failed"), ("not run", "– symbolic: not run"), (None, "– symbolic: not run"),
+])
+def test_a_mark_shows_the_outcome(toy, outcome, text):
+    name_tests(toy, "test_wrong")
+    config = Config()
+    config.theorem_checks = {"tests/test_toy.py::test_wrong": outcome} if outcome else {}
+    line = checks.marks(toy, config, "box")
+    (mark,) = line.findall(nodes.reference)
+    assert mark.astext() == text
+    assert mark["refuri"] == "https://code.example/book/blob/main/tests/test_toy.py#L5"
+    # No tests are named for the other two kinds.
+    assert line.astext().count("not run") == 2 + (outcome in {None, "not run"})
+    assert checks.marks(toy, config, "another").astext().count("not run") == 3
+
+
+def test_marks_on_the_pages(site):
+    found = {}
+    for page in chapter_pages(site).values():
+        for box in soup_of(page).select(",".join(f"div.{kind}.admonition" for kind in checks.BOXES)):
+            found[box["id"]] = box.select(":scope > p.checks .check")
+    assert sorted(found) == sorted(boxes())
+    for label, marks in found.items():
+        assert [m.get_text() for m in marks] == [f"✓ {kind}" for kind in checks.KINDS], label
+        for mark in marks:
+            path, line = mark["href"].removeprefix(f"{REPOSITORY}/blob/main/").split("#L")
+            function = mark["title"].split(",")[0]
+            text = (ROOT / path).read_text("utf8").splitlines()[int(line) - 1]
+            assert text.startswith(f"def {function}("), label
+
+
+# ------------------------------------------------------------------ Version, citation
+
+
+def test_one_version():
+    version = publish.version(ROOT)
+    assert publish.citation(ROOT)["version"] == version
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text("utf8")
+
+
+def fields(bibtex, key):
+    """One entry of a BibTeX file as a dictionary."""
+    entry = re.search(rf"@\w+\{{{key},\n(.*?)\n\}}", bibtex, re.S)[1]
+    pairs = re.findall(r"^\s*(\w+)\s*=\s*\{(.*?)\},?$", entry, re.M | re.S)
+    return {k.lower(): re.sub(r"[{}]|\s(?=\s)", "", v).replace("--", "-") for k, v in pairs}
+
+
+def test_the_paper_is_cited_alike_everywhere():
+    class Site:
+        html_baseurl = BASE
+
+    page = fields(publish.bibtex(ROOT, Site), "ahfock_2021_harmless")
+    for other in ("book/references.bib", "README.md"):
+        entry = fields((ROOT / other).read_text("utf8"), "ahfock_2021_harmless")
+        for name in ("author", "title", "year", "volume", "doi"):
+            assert page[name] == entry[name], (other, name)
+    book = fields(publish.bibtex(ROOT, Site), "harmless_label_noise_book")
+    assert book["version"] == publish.version(ROOT) and book["url"] == BASE
+
+
+def test_date_without_a_repository(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert publish.released(tmp_path).isoformat() == "1970-01-02"
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    monkeypatch.setenv("PATH", str(tmp_path))  # no git either
+    assert publish.released(tmp_path).year >= 2026
+
+
+def test_version_and_date_at_the_foot(site):
+    for name, page in chapter_pages(site).items():
+        foot = soup_of(page).select_one(".extra_footer")
+        assert re.fullmatch(rf"Version {publish.version(ROOT)}, \d{{4}}-\d\d-\d\d", foot.get_text(strip=False).strip()), name
+        assert foot.a["href"] == "#" or (page.parent / foot.a["href"]).exists(), name
+
+
+# ------------------------------------------------------------------ What a page says of itself
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("A\n=\n\nOne. Two.\n\nThree.", "One. Two. Three."),
+    ("A\n=\n\n" + "Long words. " * 20, " ".join(["Long words."] * 6)),
+    ("A\n=\n\nWith :math:`\\frac12`.\n\nWithout.", "Without."),
+    ("A\n=\n\nWith :math:`\\alpha_0`.", "With α₀."),
+    ("A\n=\n\n" + "word " * 40, "word " * 19 + "…"),
+    ("A\n=\n\nIf 1 < 2.", "If 1 &lt; 2."),
+    ("A\n=\n\nWhat you will be able to do\n---------------------------\n\n- say a;\n- take :math:`\\frac12`;\n- do b.\n\nMore.",
+     "You will be able to say a; do b."),
+])
+def test_description(text, expected):
+    doctree = publish_doctree(text, settings_overrides={"doctitle_xform": False})
+    assert publish.describe(doctree, 100) == expected
+
+
+def test_each_page_describes_itself(site):
+    seen = set()
+    for name, page in chapter_pages(site).items():
+        soup = soup_of(page)
+        tags = {m.get("property") or m.get("name"): m["content"] for m in soup.find_all("meta", content=True)}
+        description = tags["description"]
+        assert 40 < len(description) <= 200 and not re.search(r"[\\${}]|;,", description), name
+        seen.add(description)
+        assert tags["og:description"] == description
+        assert tags["og:site_name"] == CONFIG["title"]
+        assert tags["og:url"] == f"{BASE}{name}.html" == soup.find("link", rel="canonical")["href"]
+        card = site / tags["og:image"].removeprefix(BASE)
+        assert card.read_bytes().startswith(b"\x89PNG") and card.stat().st_size < 300_000, name
+        (script,) = soup.find_all("script", type="application/ld+json")
+        data = json.loads(script.string)
+        book = data if name == "book/index" else data["isPartOf"]
+        assert data["@type"] == ("Book" if name == "book/index" else "Chapter")
+        assert book["citation"]["sameAs"].endswith(publish.citation(ROOT)["references"][0]["doi"])
+        assert data["description"] == description and data["name"], name
+    assert len(seen) == len(chapter_pages(site))
+
+
+def test_sitemap(site):
+    space = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+    found = [e.text for e in ElementTree.parse(site / "sitemap.xml").iter(f"{space}loc")]
+    assert sorted(found) == sorted(f"{BASE}{name}.html" for name in chapter_pages(site))
+
+
+# ------------------------------------------------------------------ Old addresses
+
+
+def test_redirect_of_a_page_that_moved(tmp_path, chromium, driver):  # noqa: F811
+    """A made-up move, with the settings of the book."""
+    (tmp_path / "new.rst").write_text("New\n===\n\nPart\n----\n\nText.\n")
+    (tmp_path / "index.rst").write_text("Home\n====\n\n.. toctree::\n\n   new\n")
+    template = ROOT / CONFIG["sphinx"]["config"]["redirect_html_template_file"]
+    (tmp_path / "conf.py").write_text(
+        "extensions = ['sphinx_reredirects']\n"
+        "redirects = {'old/place': '../new.html'}\n"
+        f"redirect_html_template_file = {str(template)!r}\n"
+    )
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", tmp_path, tmp_path / "out"]
+    subprocess.run(command, check=True)
+    driver.get((tmp_path / "out" / "old" / "place.html").as_uri() + "#part")
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(driver, 10).until(lambda d: d.title.startswith("New"))
+    assert driver.current_url == (tmp_path / "out" / "new.html").as_uri() + "#part"
+
+
+def test_addresses_work_for_ever(site):
+    """Every page that was ever published is there, or leads to one that is."""
+    kept = (ROOT / "tests" / "addresses.txt").read_text("utf8").split()
+    moved = CONFIG["sphinx"]["config"]["redirects"]
+    pages = set(parse_toc_yaml(ROOT / "_toc.yml"))
+    assert sorted(pages - set(kept)) == [], "add the new pages to tests/addresses.txt"
+    assert sorted(set(kept) - pages - set(moved)) == [], "name the new places under redirects in _config.yml"
+    for old, new in moved.items():
+        assert old not in pages
+        assert (site / old).parent.joinpath(new).resolve().exists(), old
+
+
+# ------------------------------------------------------------------ The offline edition
+
+
+@pytest.fixture(scope="module")
+def folder(site, tmp_path_factory):
+    """The site, packed and unpacked."""
+    place = tmp_path_factory.mktemp("a folder")
+    archive = offline.pack(site, place / "book-1.zip")
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(place)
+    return place / "book-1"
+
+
+def test_offline_edition_is_the_site(site, folder):
+    def files(root):
+        return {p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()}
+
+    lacking = files(site) - files(folder)
+    assert files(folder) <= files(site)
+    assert all(offline.is_online(name) for name in lacking) and "sitemap.xml" in lacking
+
+
+@pytest.mark.slow
+def test_offline_edition_in_a_browser(folder, driver):  # noqa: F811
+    problems = {}
+    for name in chapter_pages(folder):
+        found = look(driver, (folder / f"{name}.html").as_uri(), 1400)
+        formulas, rendered = driver.execute_script(
+            "return [document.querySelectorAll('.math').length, document.querySelectorAll('.math > mjx-container').length]"
+        )
+        if formulas != rendered:
+            found.append(f"{rendered} of {formulas} formulas")
+        if found:
+            problems[name] = found
+    assert problems == {}
+
+
+def test_offline_edition_opens_leads_on_and_searches(folder, driver):  # noqa: F811
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    wait = WebDriverWait(driver, 20)
+    driver.get((folder / "index.html").as_uri())
+    wait.until(lambda d: d.current_url.endswith("book/index.html"))
+    wait.until(lambda d: d.find_elements(By.CSS_SELECTOR, "a.right-next"))[0].click()
+    wait.until(lambda d: d.current_url.endswith("paper/01_votes.html"))
+    found = look(driver, (folder / "search.html").as_uri() + "?q=" + quote("overdispersion"), 1400)
+    wait.until(lambda d: len(d.find_elements(By.CSS_SELECTOR, "ul.search li a")) > 2)
+    found += [e["message"] for e in driver.get_log("browser") if e["level"] == "SEVERE"]
+    assert found == []
+
+
+# ------------------------------------------------------------------ The copy button
+
+
+def test_citation_has_a_copy_button(site, driver):  # noqa: F811
+    driver.get((site / "book" / "index.html").as_uri())
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    script = "return document.querySelectorAll('div.highlight-bibtex button.copybtn').length"
+    WebDriverWait(driver, 10).until(lambda d: d.execute_script(script) == 1)
+
+
+# ------------------------------------------------------------------ The printed edition
+
+
+def test_pdf_names_what_is_missing(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "book" / "_ext" / "printed.py"],
+        env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    line = re.search(r"^ *apt-get install (.*)$", done.stderr, re.M)[1].split()
+    assert line == [*printed.PROGRAMS.values(), *printed.FILES.values()]
+
+
+def test_pdf_names_only_what_is_missing(tmp_path, monkeypatch):
+    for name in {*printed.PROGRAMS} - {"xindy"}:
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    found = " ".join(f"/usr/share/{name}" for name in printed.FILES if name != "tabulary.sty")
+    (tmp_path / "kpsewhich").write_text(f"#!/bin/sh\nfor f in {found}; do echo $f; done\n")
+    (tmp_path / "kpsewhich").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert printed.missing() == ["xindy", "texlive-latex-extra"]
+
+
+def test_formulas_in_print_are_those_on_screen():
+    macros = CONFIG["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
+    for name, value in macros.items():
+        body = value[0] if isinstance(value, list) else value
+        line = printed.macro(name, value)
+        assert line.endswith(f"{{{body.replace('boldsymbol', 'symbf')}}}") and f"\\{name}}}" in line
+        assert ("[1]" in line) == ("#1" in body)
+
+
+# ------------------------------------------------------------------ Forms for issues
+
+
+def test_issue_forms():
+    forms = {p.stem: yaml.safe_load(p.read_text("utf8")) for p in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")}
+    assert set(forms) == {"config", "number", "step", "exercise"}
+    for name, form in forms.items():
+        if name == "config":
+            continue
+        assert {"name", "description", "title", "labels", "body"} == set(form), name
+        ids = [field["id"] for field in form["body"]]
+        assert len(set(ids)) == len(ids)
+        for field in form["body"]:
+            assert field["type"] in {"input", "textarea"} and field["attributes"]["label"], name
+        assert form["body"][0]["validations"]["required"], name
+
+
+def test_addresses_are_addresses():
+    for address in (BASE, REPOSITORY):
+        assert urlsplit(address).scheme == "https"
+    assert BASE.endswith("/")
