@@ -67,13 +67,22 @@ def _newton(sums, penalty):
 def spread(X):
     """Sum, smallest and largest value of each column."""
     n, p = X.shape
-    total, low, high = np.zeros(p), np.full(p, np.inf), np.full(p, -np.inf)
-    for j in range(n):
-        for k in range(p):
+    total, low, high = np.empty(p), np.empty(p), np.empty(p)
+    for k in range(p):
+        add, least, most = 0.0, np.inf, -np.inf
+        for j in range(n):
             value = float(X[j, k])
-            total[k] += value
-            low[k], high[k] = min(low[k], value), max(high[k], value)
+            add += value
+            least, most = min(least, value), max(most, value)
+        total[k], low[k], high[k] = add, least, most
     return total, low, high
+
+
+@compiled
+def split(counts, s, m):
+    """Write positive votes and all votes of each item into s and m."""
+    for j in range(len(counts)):
+        s[j], m[j] = counts[j, 0], counts[j, 0] + counts[j, 1]
 
 
 @compiled
@@ -107,10 +116,11 @@ def blocks(n):
 @compiled
 def score_and_information(data, beta):
     """Gradient of the log-likelihood, and H."""
-    x, counts = data
+    x, s, m = data
     gradient, H = np.zeros(len(beta)), np.zeros((len(beta), len(beta)))
-    for i in range(blocks(len(counts))):
-        _, residual, weight = residuals_and_weights(x[i], counts[i * BLOCK : (i + 1) * BLOCK], beta)
+    for i in range(blocks(len(s))):
+        here = slice(i * BLOCK, (i + 1) * BLOCK)
+        _, residual, weight = residuals_and_weights(x[i], s[here], m[here], beta)
         add_combination(x[i], residual, gradient)
         add_products(x[i], weight, H)
     return gradient, H
@@ -119,10 +129,11 @@ def score_and_information(data, beta):
 @compiled
 def firth_score(data, beta, L, d):
     """Gradient of Firth's penalty: the leverage of each item times 1/2 - tau."""
-    x, counts = data
+    x, s, m = data
     gradient, u = np.zeros(len(beta)), np.empty(len(beta))
-    for i in range(blocks(len(counts))):
-        eta, _, weight = residuals_and_weights(x[i], counts[i * BLOCK : (i + 1) * BLOCK], beta)
+    for i in range(blocks(len(s))):
+        here = slice(i * BLOCK, (i + 1) * BLOCK)
+        eta, _, weight = residuals_and_weights(x[i], s[here], m[here], beta)
         for j in range(len(eta)):
             leverage = 0.0
             for a in range(len(beta)):
@@ -139,17 +150,17 @@ def firth_score(data, beta, L, d):
 @compiled
 def fit_statistics(data, beta):
     """Log-likelihood, that of one probability an item, Pearson's statistic, H, and G, the sum of squared scores."""
-    x, counts = data
+    x, s, m = data
     log_likelihood = saturated = pearson = 0.0
     H, G = np.zeros((len(beta), len(beta))), np.zeros((len(beta), len(beta)))
-    for i in range(blocks(len(counts))):
-        votes = counts[i * BLOCK : (i + 1) * BLOCK]
-        eta, residual, weight = residuals_and_weights(x[i], votes, beta)
-        for j in range(len(votes)):
-            s, f = votes[j]
-            log_likelihood += s * min(eta[j], 0.0) + f * min(-eta[j], 0.0) - (s + f) * math.log1p(math.exp(-abs(eta[j])))
-            if s > 0 and f > 0:
-                saturated += s * math.log(s / (s + f)) + f * math.log(f / (s + f))
+    for i in range(blocks(len(s))):
+        here = slice(i * BLOCK, (i + 1) * BLOCK)
+        eta, residual, weight = residuals_and_weights(x[i], s[here], m[here], beta)
+        for j in range(len(eta)):
+            yes, no = s[i * BLOCK + j], m[i * BLOCK + j] - s[i * BLOCK + j]
+            log_likelihood += yes * min(eta[j], 0.0) + no * min(-eta[j], 0.0) - (yes + no) * math.log1p(math.exp(-abs(eta[j])))
+            if yes > 0 and no > 0:
+                saturated += yes * math.log(yes / (yes + no)) + no * math.log(no / (yes + no))
             if weight[j] > 0:
                 pearson += residual[j] ** 2 / weight[j]
         add_products(x[i], weight, H)
@@ -158,9 +169,9 @@ def fit_statistics(data, beta):
 
 
 @compiled
-def residuals_and_weights(x, counts, beta):
+def residuals_and_weights(x, s, m, beta):
     """eta, s - m tau and m tau (1 - tau) in a block, from one exponential and without subtracting nearly equal numbers."""
-    n = len(counts)
+    n = len(s)
     eta, residual, weight = np.empty(n), np.empty(n), np.empty(n)
     for j in range(n):
         eta[j] = beta[0]
@@ -169,11 +180,10 @@ def residuals_and_weights(x, counts, beta):
             eta[j] += beta[k] * x[k, j]
     decay(eta, weight)
     for j in range(n):
-        s, m = counts[j, 0], counts[j, 0] + counts[j, 1]
         more_likely = 1 / (1 + weight[j])
-        expected = m * weight[j] * more_likely  # votes for the less likely class
+        expected = m[j] * weight[j] * more_likely  # votes for the less likely class
         weight[j] = expected * more_likely
-        residual[j] = s - m + expected if eta[j] >= 0 else s - expected
+        residual[j] = s[j] - m[j] + expected if eta[j] >= 0 else s[j] - expected
     return eta, residual, weight
 
 
@@ -285,13 +295,14 @@ def newton_batch(X, counts, start, max_iter, tol, firth):
     c, n, p = X.shape
     coef, n_iter = np.empty((c, p + 1)), np.empty(c, np.int64)
     converged, full_rank = np.empty(c, np.bool_), np.empty(c, np.bool_)
-    x, beta = np.ones((blocks(n), p + 1, BLOCK)), np.empty(p + 1)
+    x, beta, s, m = np.ones((blocks(n), p + 1, BLOCK)), np.empty(p + 1), np.empty(n), np.empty(n)
     for r in range(c):
         total, low, high = spread(X[r])
         centre, scale = centre_and_scale(n, total, low, high)
         standardise(X[r], centre, scale, x)
+        split(counts[r], s, m)
         inward(start[r], centre, scale, beta)
-        beta, converged[r], n_iter[r], full_rank[r] = _compiled_newton((x, counts[r]), beta, max_iter, tol, firth)
+        beta, converged[r], n_iter[r], full_rank[r] = _compiled_newton((x, s, m), beta, max_iter, tol, firth)
         outward(beta, centre, scale, coef[r])
     return coef, converged, n_iter, full_rank
 
@@ -328,16 +339,19 @@ def way_back(centre, scale):
 
 
 def over_items(function):
-    """``function((x, counts), ...)``, which returns sums over items, for a data set of any size."""
+    """``function((x, s, m), ...)``, which returns sums over items, for a data set of any size."""
 
     def one_part(X, counts, centre, scale, *args):
         n, p = X.shape
         rows = min(n, BLOCK * (1 + PART // (BLOCK * p)))
-        x = np.ones((blocks(rows), p + 1, BLOCK))
+        x, s, m = np.ones((blocks(rows), p + 1, BLOCK)), np.empty(rows), np.empty(rows)
         sums = []
         for first in range(0, n, rows):
-            standardise(X[first : first + rows], centre, scale, x)
-            sums.append(function((x, counts[first : first + rows]), *args))
+            here = slice(first, min(first + rows, n))
+            size = here.stop - first
+            standardise(X[here], centre, scale, x)
+            split(counts[here], s, m)
+            sums.append(function((x, s[:size], m[:size]), *args))
         return add(sums)
 
     def add(sums):

@@ -143,8 +143,8 @@
             fill: BLUE, fillOpacity: 0.1, stroke: BLUE, strokeWidth: 1,
           }),
           Plot.line([[1, 1], [100, 100]], { stroke: INK, strokeDasharray: "2,4" }),
-          Plot.text([[2.5, 2.5]], {
-            text: ["m = α₀"], dy: -10, dx: -4, textAnchor: "end",
+          Plot.text([[1, 1]], {
+            text: ["m = α₀"], dx: 6, dy: -34, textAnchor: "start",
           }),
           // Where each contour leaves the picture on the right.
           Plot.text(levels, {
