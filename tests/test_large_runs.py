@@ -1,7 +1,7 @@
 """Studies on a cluster, studies cut off and taken up again, and studies inside the workers of somebody else.
 
-Processes are really killed here, and the cluster is a real one of two processes. Two runs are compared to twelve digits: the last
-one may depend on where in memory a matrix product finds its arrays.
+Processes are really killed here, and the cluster is a real one of two processes. Two runs are compared to twelve digits:
+the process that compiles the loops sums in another order than those that load them, and the last digit may differ.
 """
 
 import logging
