@@ -4,12 +4,16 @@ Every function returns clean float arrays or raises ``ValueError`` with the name
 data set) and what would be valid.
 """
 
+import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+
+from softlabel._parallel import compiled, over_parts
 
 Array = NDArray[np.float64]
 NUMBER = (numbers.Number, np.bool_)  # NumPy does not call its booleans numbers
@@ -49,9 +53,7 @@ def as_numbers(
         raise ValueError(f"{name} must be {wanted}, got shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} has no elements: its shape is {array.shape}")
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(array.sum())  # needs no second array; sums of huge numbers may overflow
-    if not finite and not np.isfinite(array).all():
+    if not _all(_are_finite, array):
         bad = np.argwhere(~np.isfinite(array))
         where = place(name, tuple(bad[0]), labels)
         more = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
@@ -72,8 +74,46 @@ def _real(values: ArrayLike, copy: bool = True, keep_float32: bool = False) -> A
         raise TypeError
     if keep_float32 and array.dtype == np.float32:
         return array.copy() if copy else array
+    if array.dtype == float and not copy:
+        return array
+    numbers = np.empty_like(array, dtype=float)
+    over_parts(_write, np.atleast_1d(array), np.atleast_1d(numbers))
+    return numbers
+
+
+def _write(source: NDArray[Any], target: Array) -> None:
     with np.errstate(over="ignore"):  # an extended number beyond the range of a double is infinite, and found so
-        return array.astype(float, copy=copy)
+        target[...] = source
+
+
+def _all(check: Callable[[Array], bool], array: Array) -> bool:
+    return all(over_parts(lambda part: check(part.ravel("K")), np.atleast_1d(array)))
+
+
+@compiled
+def _are_finite(values):
+    total = 0.0
+    for j in range(len(values)):
+        total += 0 * values[j]  # nan if the value is infinite or nan
+    return total == 0
+
+
+@compiled
+def _are_counts(values):
+    right = True
+    for j in range(len(values)):
+        right &= (0 <= values[j]) & (values[j] <= LARGEST) & (values[j] == math.floor(values[j]))
+    return right
+
+
+@compiled
+def _write_labels_as_counts(y, counts):
+    """Returns whether all labels are 0 or 1."""
+    right = True
+    for j in range(len(y)):
+        right &= (y[j] == 0) | (y[j] == 1)
+        counts[j, 0], counts[j, 1] = y[j], 1 - y[j]
+    return right
 
 
 def _describe(values: object) -> str:
@@ -102,7 +142,7 @@ def as_features(
 def as_votes(y_or_counts: ArrayLike, shape: tuple[int, ...], positive: object = None) -> Array:
     """Labels of the given shape, or counts of shape ``shape + (2,)``, as counts; column 0 is the positive class.
 
-    Labels are 0 and 1, or any two values of which ``positive`` is the positive class. The array is never the caller's own.
+    Labels are 0 and 1, or any two values of which ``positive`` is the positive class. The array may be the caller's own.
     """
     if positive is not None:
         y_or_counts = _is_positive(y_or_counts, len(shape), positive)
@@ -110,18 +150,15 @@ def as_votes(y_or_counts: ArrayLike, shape: tuple[int, ...], positive: object = 
         raise ValueError(
             f"y_or_counts has the labels {_listed(words)}, which are not numbers: say which is the positive class by positive="
         )
-    array = as_numbers(y_or_counts, "y_or_counts", (len(shape), len(shape) + 1))
+    array = as_numbers(y_or_counts, "y_or_counts", (len(shape), len(shape) + 1), copy=False)
     if array.ndim == len(shape):
-        wrong = array != (array != 0)
-        if wrong.any():
-            at = tuple(np.argwhere(wrong)[0])
+        counts = np.empty((*array.shape, 2))
+        if not all(over_parts(_write_labels_as_counts, array.ravel(), counts.reshape(-1, 2))):
+            at = tuple(np.argwhere((array != 0) & (array != 1))[0])
             raise ValueError(
                 f"{place('y', at)} is {array[at]:g}: labels must be 0 or 1 (1 is the positive class), or positive= must say "
                 "which of two labels is the positive class"
             )
-        counts = np.empty((*array.shape, 2))
-        counts[..., 0] = array
-        np.subtract(1, array, out=counts[..., 1])
     else:
         counts = as_counts(array, "counts")
         if counts.shape[-1] != 2:
@@ -194,7 +231,7 @@ def as_counts(counts: ArrayLike, name: str = "counts") -> Array:
     """Votes of each item for each of g >= 2 classes: whole numbers, not negative."""
     labels = list(counts.columns) if isinstance(counts, pd.DataFrame) else None
     array = as_numbers(counts, name, (2, 3), copy=False)
-    if array.min() < 0 or array.max() > LARGEST or (array != np.floor(array)).any():
+    if not _all(_are_counts, array):
         at = tuple(np.argwhere((array < 0) | (array > LARGEST) | (array != np.floor(array)))[0])
         most = f" and at most {LARGEST}" if array[at] > LARGEST else ""
         raise ValueError(f"{place(name, at, labels)} is {array[at]:g}: vote counts must be whole numbers of at least 0{most}")

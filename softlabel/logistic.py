@@ -333,7 +333,7 @@ def fit_logistic_batch(
 
     size = 1 + PART // X[0].size
     chunks = [slice(i, i + size) for i in range(0, len(X), size)]
-    tasks = [(X[c], counts[c], start[c], max_iter, tol, False) for c in chunks]
+    tasks = [(*(np.require(a[c], requirements="CW") for a in (X, counts, start)), max_iter, tol, False) for c in chunks]
     results = run(newton_batch, tasks, "logistic fits")
     coef, converged, n_iter, full_rank = (np.concatenate(part) for part in zip(*results))
     if not full_rank.all():

@@ -182,10 +182,10 @@ def test_bootstrap_error_is_that_of_repeated_studies():
 def test_numbers_do_not_depend_on_the_workers():
     arguments = dict(ms=[5, 20], alphas=[1, np.inf], n_splits=10, rng=3)
     one = simulate_breast_cancer(**arguments, n_jobs=1)
-    pd.testing.assert_frame_equal(simulate_breast_cancer(**arguments, n_jobs=2), one, rtol=1e-12, atol=0)
-    pd.testing.assert_frame_equal(simulate_breast_cancer(**arguments), one, rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(simulate_breast_cancer(**arguments, n_jobs=2), one, check_exact=True)
+    pd.testing.assert_frame_equal(simulate_breast_cancer(**arguments), one, check_exact=True)
     again = simulate_breast_cancer(**arguments | {"rng": np.random.default_rng(3)}, n_jobs=1)
-    pd.testing.assert_frame_equal(again, one, rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(again, one, check_exact=True)
     assert simulate_breast_cancer(**arguments | {"rng": 4})["error"][0] != one["error"][0]
     assert simulate_breast_cancer(**arguments | {"rng": None})["error"][0] != one["error"][0]
 
@@ -223,7 +223,7 @@ def test_estimates_that_always_exist(method, study):
 def test_defaults_are_those_of_the_paper():
     default = simulate_breast_cancer([5], [1], rng=2)
     spelt_out = simulate_breast_cancer([5], [1], n_train=50, n_splits=100, rng=2, method="glm")
-    pd.testing.assert_frame_equal(default, spelt_out, rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(default, spelt_out, check_exact=True)
 
 
 @pytest.mark.parametrize("arguments, patterns", [

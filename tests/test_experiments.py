@@ -1,6 +1,9 @@
 """The simulation study: its table, its randomness, its limits and its standard errors."""
 
 import inspect
+import os
+import subprocess
+import sys
 
 import joblib
 import numpy as np
@@ -26,8 +29,8 @@ def test_one_tidy_row_a_cell():
 def test_numbers_do_not_depend_on_the_workers(parameters):
     arguments = dict(deltas=[1, 2], ms=[5], alphas=[1, 10], n_sims=120, rng=7) | {"n": 100} | parameters
     one = simulate_relative_efficiency(**arguments, n_jobs=1)
-    pd.testing.assert_frame_equal(simulate_relative_efficiency(**arguments, n_jobs=2), one, rtol=1e-12, atol=0)
-    pd.testing.assert_frame_equal(simulate_relative_efficiency(**arguments), one, rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(simulate_relative_efficiency(**arguments, n_jobs=2), one, check_exact=True)
+    pd.testing.assert_frame_equal(simulate_relative_efficiency(**arguments), one, check_exact=True)
 
 
 def test_numbers_do_not_depend_on_the_backend():
@@ -35,8 +38,23 @@ def test_numbers_do_not_depend_on_the_backend():
     one = simulate_relative_efficiency(**arguments, n_jobs=1)
     with joblib.parallel_config(backend="loky", n_jobs=2):
         two = simulate_relative_efficiency(**arguments, n_jobs=2)
-    # Another process may choose another BLAS kernel: rounding only.
-    pd.testing.assert_frame_equal(two, one, rtol=1e-9)
+    pd.testing.assert_frame_equal(two, one, check_exact=True)
+
+
+def test_numbers_are_those_of_the_process_that_compiled(tmp_path):
+    """A new folder for compiled loops: the first process compiles them, the second finds them there."""
+    program = (
+        "import numpy as np, softlabel as sl\n"
+        "X = np.random.default_rng(1).normal(size=(20, 500, 2))\n"
+        "y = np.random.default_rng(2).random((20, 500)) < 0.5\n"
+        "print(sl.fit_logistic_batch(X, y).coef.tobytes().hex(), sl.fit_logistic(X[0], y[0]).coef.tobytes().hex())\n"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (
+        subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert first == second and len(first) > 2 * 8 * 3 * 21
 
 
 def test_seeds():

@@ -1,7 +1,6 @@
 """Studies on a cluster, studies cut off and taken up again, and studies inside the workers of somebody else.
 
-Processes are really killed here, and the cluster is a real one of two processes. Two runs are compared to twelve digits:
-the process that compiles the loops sums in another order than those that load them, and the last digit may differ.
+Processes are really killed here, and the cluster is a real one of two processes.
 """
 
 import logging
@@ -23,7 +22,6 @@ from softlabel import _parallel, experiments, simulate_breast_cancer, simulate_r
 
 STUDY = dict(deltas=[1, 2], ms=[5], alphas=[1, np.inf], n=100, n_sims=250, rng=7)  # six blocks
 SPLITS = dict(ms=[5], alphas=[1, 1000], n_splits=5, rng=7)
-SAME = dict(rtol=1e-9)  # another process may choose another BLAS kernel: rounding only
 
 
 def results(folder):
@@ -77,11 +75,11 @@ def on_cluster(client):
 def test_cluster_gives_the_local_numbers(client, tmp_path, study, arguments):
     local = study(**arguments)
     with joblib.parallel_config(backend="dask"):
-        pd.testing.assert_frame_equal(study(**arguments, memory=tmp_path), local, **SAME)
+        pd.testing.assert_frame_equal(study(**arguments, memory=tmp_path), local, check_exact=True)
     assert results(tmp_path)
     # What the cluster stored is what this process looks for.
     stored = results(tmp_path)
-    pd.testing.assert_frame_equal(study(**arguments, memory=tmp_path), local, **SAME)
+    pd.testing.assert_frame_equal(study(**arguments, memory=tmp_path), local, check_exact=True)
     assert results(tmp_path) == stored
 
 
@@ -109,9 +107,9 @@ def test_killed_workers_do_not_change_the_numbers(on_cluster, tmp_path):
     killer.join()
     assert at_death[0] < 12 == len(results(tmp_path))
     assert before.isdisjoint(on_cluster.run(os.getpid).values())
-    pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**study, memory=tmp_path), rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**study, memory=tmp_path), check_exact=True)
     with joblib.parallel_config(backend="threading"):
-        pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**study), **SAME)
+        pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**study), check_exact=True)
 
 
 @pytest.mark.parametrize("backend", ["threading", "dask"])
@@ -188,7 +186,7 @@ def test_inside_a_worker_there_is_no_bar(capfd):
 def test_a_study_inside_a_worker_gives_the_same_numbers():
     frames = joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(simulate_relative_efficiency)(**STUDY) for _ in range(2))
     for frame in frames:
-        pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**STUDY), **SAME)
+        pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**STUDY), check_exact=True)
 
 
 # ------------------------------------------------------------------ resuming
@@ -215,7 +213,7 @@ def test_killed_study_is_taken_up_where_it_was(tmp_path, backend):
     frame = simulate_relative_efficiency(**LONG, memory=tmp_path)
     after = results(tmp_path)
     assert len(after) == 60 and finished.items() <= after.items()  # no finished block was written again
-    pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**LONG), **SAME)
+    pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**LONG), check_exact=True)
 
 
 def process_group_lives(group):
@@ -235,7 +233,7 @@ def test_resumed_study_computes_only_what_is_missing(tmp_path, monkeypatch):
     for path in list(results(tmp_path))[:2]:
         path.unlink()
     sizes.clear()
-    pd.testing.assert_frame_equal(simulate_relative_efficiency(**STUDY, memory=tmp_path), first, rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(simulate_relative_efficiency(**STUDY, memory=tmp_path), first, check_exact=True)
     assert len(sizes) == 2
 
 
@@ -258,7 +256,7 @@ def test_process_killed_while_it_writes_leaves_no_half_written_result(tmp_path):
     assert [path.stat().st_size for path in Path(tmp_path).rglob("output.pkl.*")] == [200]  # under another name
     frame = simulate_relative_efficiency(**STUDY, memory=tmp_path)
     assert finished.items() <= results(tmp_path).items() and len(results(tmp_path)) == 6
-    pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**STUDY), rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**STUDY), check_exact=True)
 
 
 @pytest.mark.parametrize("memory", [str, Path, lambda folder: joblib.Memory(folder, verbose=0)], ids=["str", "Path", "Memory"])
@@ -274,11 +272,11 @@ def test_a_generator_is_known_again_by_its_seed(tmp_path):
     stored = results(tmp_path)
     again = simulate_relative_efficiency(**STUDY, memory=tmp_path)
     assert results(tmp_path) == stored
-    pd.testing.assert_frame_equal(first, again, rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(first, again, check_exact=True)
     # One generator used twice spawns other seeds: another study.
     rng = np.random.default_rng(7)
     one, two = (simulate_relative_efficiency(**STUDY | {"rng": rng}, memory=tmp_path) for _ in range(2))
-    pd.testing.assert_frame_equal(one, first, rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(one, first, check_exact=True)
     assert not np.isclose(one["re"], two["re"]).any()
 
 
@@ -308,7 +306,7 @@ def test_configurations_share_a_folder_and_never_mix(tmp_path):
         stored = results(tmp_path)
         mixed = simulate_relative_efficiency(**arguments, memory=tmp_path)
         assert len(results(tmp_path)) > len(stored), change
-        pd.testing.assert_frame_equal(mixed, simulate_relative_efficiency(**arguments), rtol=1e-12, atol=0, obj=str(change))
+        pd.testing.assert_frame_equal(mixed, simulate_relative_efficiency(**arguments), check_exact=True, obj=str(change))
 
 
 @pytest.mark.parametrize("change", [{"ms": [6]}, {"alphas": [1, 100]}, {"n_train": 60}, {"rng": 8}, {"method": "ridge"},
@@ -318,7 +316,7 @@ def test_splits_share_a_folder_and_never_mix(tmp_path, change):
     simulate_relative_efficiency(**STUDY, memory=tmp_path)
     mixed = simulate_breast_cancer(**SPLITS | change, memory=tmp_path)
     assert len(results(tmp_path)) == 5 + 6 + 5
-    pd.testing.assert_frame_equal(mixed, simulate_breast_cancer(**SPLITS | change), rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(mixed, simulate_breast_cancer(**SPLITS | change), check_exact=True)
 
 
 def test_more_training_sets_of_one_delta_are_added_to_those_stored(tmp_path):
@@ -326,7 +324,7 @@ def test_more_training_sets_of_one_delta_are_added_to_those_stored(tmp_path):
     simulate_relative_efficiency(**few, memory=tmp_path)
     more = simulate_relative_efficiency(**few | {"n_sims": 300}, memory=tmp_path)
     assert len(results(tmp_path)) == 3
-    pd.testing.assert_frame_equal(more, simulate_relative_efficiency(**few | {"n_sims": 300}), rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(more, simulate_relative_efficiency(**few | {"n_sims": 300}), check_exact=True)
 
 
 def test_another_version_computes_anew(tmp_path, monkeypatch):
@@ -403,4 +401,4 @@ def test_study_with_damaged_files(tmp_path, quiet):
     for k, path in enumerate(results(tmp_path)):
         content = path.read_bytes()
         path.write_bytes(content[: 300 * k] + bytes(8) + content[300 * k + 8:] if k % 2 else content[: 200 * k])
-    pd.testing.assert_frame_equal(simulate_relative_efficiency(**STUDY, memory=tmp_path), first, rtol=1e-12, atol=0)
+    pd.testing.assert_frame_equal(simulate_relative_efficiency(**STUDY, memory=tmp_path), first, check_exact=True)
