@@ -304,6 +304,21 @@ def exercise_notebook(path, root=ROOT):
     return assemble(cells + bodies)
 
 
+def solve(notebook, path):
+    """Put the solutions of the chapter in place of the dots."""
+    solutions = {f"{item.key.replace('.', '-')}-answer": item.solution for item in exercises_of(path)}
+    for cell in notebook.cells:
+        if cell.id in solutions:
+            assert cell.source == ANSWER
+            cell.source = "\n".join(solutions[cell.id])
+    return notebook
+
+
+def said(notebook):
+    """What the check cells of an executed notebook say."""
+    return [cell.outputs[-1].data["text/plain"] for cell in notebook.cells if cell.id.endswith("-check")]
+
+
 def _is_import(source):
     return isinstance(ast.parse(source).body[0], ast.Import | ast.ImportFrom)
 

@@ -1,4 +1,6 @@
-"""The chapters as notebooks: a Sphinx extension that writes them beside the pages, and links to them.
+"""The chapters as notebooks: a Sphinx extension that writes them beside the pages, and a command that runs them all.
+
+    python book/_ext/notebooks.py     runs the notebooks of the built site, exercises with their solutions
 
 The text is that of the finished page, in which numbers, references and boxes are resolved, as Markdown that any notebook
 program shows. The code is that of the cells that the build has executed. What the page holds and a notebook cannot show is an
@@ -9,12 +11,16 @@ error of the build. Notebooks, and what Binder needs, are in `notebooks/`; the w
 import functools
 import re
 import shutil
+import sys
+import tempfile
+import time
 import zipfile
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import chapters
 import exercises
+import nbclient
 import nbformat
 import publish
 from bs4 import BeautifulSoup
@@ -201,7 +207,7 @@ class Text:
 
 
 def parts(node, text, level=0):
-    """What a page is made of, in order: texts, and for a code cell its number among the cells and whether it is folded."""
+    """What a page is made of, in order: texts, and for a code cell its number among the cells and what it solves, if it does."""
     for child in node.children:
         if isinstance(child, nodes.section):
             yield from parts(child, text, level + 1)
@@ -212,7 +218,7 @@ def parts(node, text, level=0):
             yield from solution(child, text)
         elif isinstance(child, nodes.container):
             if "cell_index" in child:
-                yield child["cell_index"], False
+                yield child["cell_index"], ""
                 yield from map(text.of, child.findall(nodes.figure))
             else:
                 yield from parts(child, text, level)
@@ -222,14 +228,14 @@ def parts(node, text, level=0):
 
 def solution(node, text):
     """Folded: the words one by one between the cells, the code by its own fold."""
-    exercise = ".".join(map(str, text.numbers["exercise"][node["target_label"]]))
-    summary = f"Solution of exercise {exercise}"
+    name = f"Solution of exercise {'.'.join(map(str, text.numbers['exercise'][node['target_label']]))}"
+    summary = name
     for is_text, group in grouped(parts(node.children[-1], text)):
         if is_text:
             yield f"<details>\n<summary>{summary}</summary>\n\n" + "\n\n".join(group) + "\n\n</details>"
-            summary = f"Solution of exercise {exercise}, continued"
+            summary = f"{name}, continued"
         else:
-            yield from ((index, True) for index, _ in group)
+            yield from ((index, name) for index, _ in group)
 
 
 def grouped(found):
@@ -267,23 +273,24 @@ def chapter_notebook(doctree, executed, text, first):
     code = {k: cell for k, cell in enumerate(executed.cells) if cell.cell_type == "code"}
     cells, waiting = [("code", "install", first)], list(code)
 
-    def take(index, folded=False):
+    def take(index, solves=""):
         cell = code[index]
-        tags = cell.metadata.get("tags", [])
-        fold = folded or HIDDEN & set(tags)
-        cells.append(("code", f"code-{index}", cell.source, FOLDED if fold else {}))
+        fold = solves or HIDDEN & set(cell.metadata.get("tags", []))
+        # A folded cell shows its first line, which must not be the solution.
+        source = f"# {solves}\n{cell.source}" if solves else cell.source
+        cells.append(("code", f"code-{index}", source, FOLDED if fold else {}))
 
     for is_text, group in grouped(parts(doctree, text)):
         if is_text:
             cells.append(("markdown", f"text-{len(cells)}", "\n\n".join(group)))
             continue
-        for index, folded in group:
+        for index, solves in group:
             # Cells that the page does not show stand before the next one that it does.
             while waiting and waiting[0] < index:
                 take(waiting.pop(0))
             if not waiting or waiting.pop(0) != index:
                 raise NotebookError(f"{text.address}: cell {index} of the page is not the one that was executed")
-            take(index, folded)
+            take(index, solves)
     for index in waiting:
         take(index)
     title = next(k for k, cell in enumerate(cells) if cell[0] == "markdown")
@@ -376,3 +383,36 @@ def setup(app):
     app.connect("html-page-context", write_notebooks, priority=850)
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+# A reader's run
+
+
+def check(name, sheet, folder):
+    """Run a notebook as a reader would who has downloaded it; what went wrong, or nothing."""
+    notebook = nbformat.read(folder / name, as_version=4)
+    if sheet:
+        exercises.solve(notebook, sheet)
+    with tempfile.TemporaryDirectory() as downloads:
+        try:
+            nbclient.execute(notebook, cwd=downloads, timeout=600)
+        except nbclient.exceptions.CellExecutionError as error:
+            return f"{error.ename}: {error.evalue}"
+    answers = exercises.said(notebook) if sheet else []
+    return "" if all(answer == "Right." for answer in answers) else f"the solutions are said to be {answers}"
+
+
+def main(root=exercises.ROOT):
+    folder, failed = root / "_build" / "html" / "notebooks", 0
+    for page, names in notebooks_of(root).items():
+        for name, sheet in zip(names, (None, root / f"{page}.md")):
+            start = time.perf_counter()
+            problem = check(name, sheet, folder)
+            print(f"{name}: {time.perf_counter() - start:.0f} s {problem}".rstrip(), flush=True)
+            failed += bool(problem)
+    if failed:
+        sys.exit(f"{failed} notebooks failed")
+
+
+if __name__ == "__main__":
+    main()
