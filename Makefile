@@ -19,7 +19,7 @@ endif
 # --all: without it a second strict build hides what the first one found.
 STRICT := -W -n --keep-going --all -q
 
-.PHONY: help book test lab serve verdicts bench site-zip pdf assignments grade slides check clean
+.PHONY: help book test lab serve verdicts bench site-zip pdf notebooks-check assignments grade slides check clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -53,6 +53,9 @@ site-zip: book ## an offline edition of the site: _build/harmless-label-noise-VE
 
 pdf: .venv/stamp ## the book in print, by LaTeX: _build/harmless-label-noise-VERSION.pdf
 	@$(BIN)/python book/_ext/printed.py
+
+notebooks-check: _build/html/index.html ## run every notebook that readers download (some five minutes)
+	@$(BIN)/python book/_ext/notebooks.py
 
 assignments: .venv/stamp ## the student versions of both assignments
 	@$(BIN)/python teaching/course.py release

@@ -1,4 +1,4 @@
-"""Run the benchmarks and print one table. A full run writes ``results.json``, which the book reads."""
+"""Run the benchmarks and print one table. A full run writes ``softlabel/benchmarks.json``, which the book reads."""
 
 import argparse
 import datetime
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+import softlabel
 from benchmarks.harness import available_cores, fresh, on_one_core, subject
 
 # Which are measured on one core as well. The others are not parallel, or their peers are not.
@@ -106,7 +107,7 @@ def main():
         rows += fresh(subject, name, True, options.tiny)
     print(table(rows))
     full = not (options.subjects or options.tiny)
-    if output := options.output or (Path(__file__).with_name("results.json") if full else None):
+    if output := options.output or (Path(softlabel.__file__).with_name("benchmarks.json") if full else None):
         results = {"machine": machine(), "rows": rows}
         output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf8")
         print(f"\n{output}")

@@ -107,22 +107,9 @@ def test_every_chapter_has_three_exercises_with_levels_and_checks():
     assert all(f'exercises.mark("{item.key}", ' in item.text for item in found), "a text does not say how to check"
 
 
-def solve(notebook, path):
-    """The notebook with the solutions in place of the dots."""
-    solutions = {f"{item.key.replace('.', '-')}-answer": item.solution for item in notebooks.exercises_of(path)}
-    for cell in notebook.cells:
-        if cell.id in solutions:
-            assert cell.source == "answer = ..."
-            cell.source = "\n".join(solutions[cell.id])
-    return notebook
-
-
-def said(notebook, path):
-    """What the check cells say."""
-    nbclient.execute(notebook, cwd=str(path), timeout=600)
-    return [
-        cell.outputs[-1].data["text/plain"] for cell in notebook.cells if cell.id.endswith("-check")
-    ]
+def said(notebook, folder):
+    """What the check cells say when the notebook is run."""
+    return notebooks.said(nbclient.execute(notebook, cwd=str(folder), timeout=600))
 
 
 FAST = [path for path in SHEETS if path.stem in {"03_group_labels", "speed"}]
@@ -133,7 +120,7 @@ FAST = [path for path in SHEETS if path.stem in {"03_group_labels", "speed"}]
 )
 def test_notebook_runs_with_the_solutions_and_says_right(path, tmp_path, monkeypatch):
     monkeypatch.setenv("TQDM_DISABLE", "1")
-    notebook = solve(notebooks.exercise_notebook(path), path)
+    notebook = notebooks.solve(notebooks.exercise_notebook(path), path)
     assert said(notebook, tmp_path) == ["Right."] * 3
 
 

@@ -65,10 +65,11 @@ def cache_key(root=ROOT):
     digest = hashlib.sha256()
     files = [
         root / "requirements.txt",
-        *(root / "softlabel").rglob("*.py"),
-        *(root / "softlabel").rglob("*.yml"),
-        *(root / "book" / "_static").glob("*.mplstyle"),
-        *(root / "benchmarks").glob("results.json"),
+        *(
+            path
+            for kind in ("py", "yml", "json", "mplstyle")
+            for path in (root / "softlabel").rglob(f"*.{kind}")
+        ),
     ]
     for path in sorted(files):
         digest.update(f"{path.relative_to(root)}\0".encode())

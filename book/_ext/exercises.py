@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+import publish
 import yaml
 from myst_nb.core.read import read_myst_markdown_notebook
 from sphinx_external_toc.parsing import parse_toc_yaml
@@ -229,13 +230,32 @@ def plain(text, chapter, path, table):
     return expand(text, table)
 
 
-INSTALL = """\
-# Installs softlabel where it is missing, such as on Colab.
-try:
-    import softlabel
-except ImportError:
-    %pip install --quiet "git+{url}.git"
-"""
+# What every notebook of the book has
+
+
+def install(root=ROOT):
+    """The first cell: the package as it was released, where it is not there yet, such as on Colab."""
+    url = yaml.safe_load((root / "_config.yml").read_text("utf8"))["repository"]["url"]
+    return (
+        "from importlib.util import find_spec\n\n"
+        'if not find_spec("softlabel"):\n'
+        f'    %pip install --quiet "softlabel[book] @ git+{url}@v{publish.version(root)}"'
+    )
+
+
+def assemble(cells):
+    """A notebook of cells, each given as its kind, name, source and, where it has some, metadata."""
+    notebook = nbformat.v4.new_notebook(
+        metadata={
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    for kind, name, source, *metadata in cells:
+        new = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
+        # A fixed id, so that a notebook is the same every time.
+        notebook.cells.append(new(source.rstrip("\n"), id=name, metadata=metadata[0] if metadata else {}))
+    return notebook
 
 
 def exercise_notebook(path, root=ROOT):
@@ -260,9 +280,8 @@ def exercise_notebook(path, root=ROOT):
     path = Path(path)
     chapter, table = path.read_text("utf8"), macros(root)
     title = re.search(r"^# (.*)$", chapter, re.M)[1]
-    url = yaml.safe_load((root / "_config.yml").read_text("utf8"))["repository"]["url"]
     cells = [
-        ("code", "install", INSTALL.format(url=url)),
+        ("code", "install", install(root)),
         ("markdown", "title", f"# {title}: exercises\n\nPut your answers in place of the dots. The cell below each answer "
                               "says whether it is right, or what went wrong. Solutions are in the chapter."),
     ]
@@ -282,17 +301,22 @@ def exercise_notebook(path, root=ROOT):
     order = [statement.source for statement in _statements(chapter.partition(SECTION)[0]) if _is_import(statement.source)]
     imports.sort(key=lambda line: order.index(line) if line in order else len(order))
     cells.append(("code", "imports", "\n".join(imports)))
-    notebook = nbformat.v4.new_notebook(
-        metadata={
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        }
-    )
-    for kind, name, source in cells + bodies:
-        cell = (nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell)(source.rstrip("\n"))
-        cell["id"] = name  # fixed, so that a notebook is the same every time
-        notebook.cells.append(cell)
+    return assemble(cells + bodies)
+
+
+def solve(notebook, path):
+    """Put the solutions of the chapter in place of the dots."""
+    solutions = {f"{item.key.replace('.', '-')}-answer": item.solution for item in exercises_of(path)}
+    for cell in notebook.cells:
+        if cell.id in solutions:
+            assert cell.source == ANSWER
+            cell.source = "\n".join(solutions[cell.id])
     return notebook
+
+
+def said(notebook):
+    """What the check cells of an executed notebook say."""
+    return [cell.outputs[-1].data["text/plain"] for cell in notebook.cells if cell.id.endswith("-check")]
 
 
 def _is_import(source):

@@ -10,7 +10,7 @@ import publish
 
 ROOT = Path(__file__).resolve().parents[2]
 # What only a server, or a later build, has a use for.
-ONLINE = {"_images/social_previews", "sitemap.xml", ".buildinfo", "objects.inv"}
+ONLINE = {"_images/social_previews", "notebooks/binder", "sitemap.xml", ".buildinfo", "objects.inv"}
 
 
 def is_online(name):
