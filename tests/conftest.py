@@ -1,8 +1,11 @@
 """What the tests of the chapters and of the built pages share."""
 
+import functools
+import http.server
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -37,10 +40,45 @@ def executed_chapters():
 
 
 @pytest.fixture(scope="session")
-def chromium():
-    """Paths of a browser and its driver."""
+def served(site):
+    """Address of the site on localhost."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    handler = functools.partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory):
+    """The one browser of all tests; each opens its own page in it."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not (browser and driver):
-        pytest.skip("needs Chromium and chromedriver (apt install chromium-driver)")
-    return browser, driver
+    path = shutil.which("chromedriver")
+    if not (browser and path):
+        pytest.skip(
+            "no Chromium and chromedriver on the path: the pages are not opened in a "
+            "browser (README.md says how to get them)"
+        )
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    profile = tmp_path_factory.mktemp("profile")
+    for flag in (
+        "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run "
+        "--disable-background-networking --disable-component-update "
+        "--disable-sync --disable-dev-shm-usage"
+    ).split() + [f"--user-data-dir={profile}"]:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=path)
+    running = webdriver.Chrome(options=options, service=service)
+    yield running
+    running.quit()

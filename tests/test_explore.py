@@ -16,8 +16,8 @@ from conftest import ROOT
 from scipy import stats
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
+from test_browser import look, resize
 from test_chapters import Chapter
-from test_site import driver, look, served  # noqa: F401  two are fixtures
 
 import softlabel as sl
 
@@ -32,14 +32,38 @@ FIGURES = {
 SLIDERS = [(figure, name) for figure, names in FIGURES.items() for name in names]
 
 
+VENDOR = FOLDER / "vendor"
+
+
 def test_vendored_files_are_as_their_table_says():
-    vendor = FOLDER / "vendor"
-    row = re.compile(r"^\| `(\S+)` \|.*`(LICENSE\S+)` \| `([0-9a-f]{64})` \|$", re.M)
-    table = row.findall((vendor / "README.md").read_text("utf8"))
-    assert {name for name, _, _ in table} == {p.name for p in vendor.glob("*.js")}
-    for name, licence, digest in table:
-        assert hashlib.sha256((vendor / name).read_bytes()).hexdigest() == digest
-        assert "Permission to use, copy" in (vendor / licence).read_text("utf8")
+    row = re.compile(r"^\| `(\S+)` \| `([0-9a-f]{64})` \|$", re.M)
+    table = dict(row.findall((VENDOR / "README.md").read_text("utf8")))
+    assert set(table) == {"plot.min.js", "package-lock.json"}
+    for name, digest in table.items():
+        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == digest
+
+
+def test_licences_of_the_versions_that_were_bundled():
+    wanted = json.loads((VENDOR / "package.json").read_text("utf8"))["devDependencies"]
+    locked = json.loads((VENDOR / "package-lock.json").read_text("utf8"))["packages"]
+    rule = re.compile(r"\n-{72}\n\n")
+    parts = rule.split((VENDOR / "LICENSES").read_text("utf8"))
+    licences = {part.split("\n")[0]: part for part in parts}
+    for name, version in wanted.items():
+        assert f"{name} {version}" in licences or name == "esbuild"
+    for title, text in licences.items():
+        name, version = title.split(" ")
+        assert locked[f"node_modules/{name}"]["version"] == version
+        assert re.search("Permission|public domain", text), name
+
+
+def test_libraries_hold_what_is_used_and_nothing_else():
+    entry = (VENDOR / "entry.js").read_text("utf8")
+    figures = (FOLDER / "figures.js").read_text("utf8")
+    for library in ("d3", "Plot"):
+        (listed,) = re.findall(rf"globalThis\.{library} = {{ (.*) }};", entry)
+        used = set(re.findall(rf"\b{library}\.(\w+)\(", figures))
+        assert set(listed.split(", ")) == used
 
 
 # The formulas.
@@ -216,13 +240,6 @@ def page(site, driver):
     resize(driver, 1400)
     driver.get((site / "book" / "explore.html").as_uri())
     return driver
-
-
-def resize(driver, width):
-    driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-    )
 
 
 def state(driver, figure):

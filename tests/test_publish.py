@@ -16,7 +16,8 @@ from conftest import ROOT
 from docutils import nodes
 from docutils.core import publish_doctree
 from sphinx_external_toc.parsing import parse_toc_yaml
-from test_site import chapter_pages, driver, look  # noqa: F401 (driver is a fixture)
+from test_browser import look
+from test_site import chapter_pages
 
 import checks
 import offline
@@ -235,7 +236,7 @@ def test_sitemap(site):
 # ------------------------------------------------------------------ Old addresses
 
 
-def test_redirect_of_a_page_that_moved(tmp_path, chromium, driver):  # noqa: F811
+def test_redirect_of_a_page_that_moved(tmp_path, driver):
     """A made-up move, with the settings of the book."""
     (tmp_path / "new.rst").write_text("New\n===\n\nPart\n----\n\nText.\n")
     (tmp_path / "index.rst").write_text("Home\n====\n\n.. toctree::\n\n   new\n")
@@ -289,7 +290,7 @@ def test_offline_edition_is_the_site(site, folder):
 
 
 @pytest.mark.slow
-def test_offline_edition_in_a_browser(folder, driver):  # noqa: F811
+def test_offline_edition_in_a_browser(folder, driver):
     problems = {}
     for name in chapter_pages(folder):
         found = look(driver, (folder / f"{name}.html").as_uri(), 1400)
@@ -303,7 +304,7 @@ def test_offline_edition_in_a_browser(folder, driver):  # noqa: F811
     assert problems == {}
 
 
-def test_offline_edition_opens_leads_on_and_searches(folder, driver):  # noqa: F811
+def test_offline_edition_opens_leads_on_and_searches(folder, driver):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
 
@@ -316,17 +317,6 @@ def test_offline_edition_opens_leads_on_and_searches(folder, driver):  # noqa: F
     wait.until(lambda d: len(d.find_elements(By.CSS_SELECTOR, "ul.search li a")) > 2)
     found += [e["message"] for e in driver.get_log("browser") if e["level"] == "SEVERE"]
     assert found == []
-
-
-# ------------------------------------------------------------------ The copy button
-
-
-def test_citation_has_a_copy_button(site, driver):  # noqa: F811
-    driver.get((site / "book" / "index.html").as_uri())
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    script = "return document.querySelectorAll('div.highlight-bibtex button.copybtn').length"
-    WebDriverWait(driver, 10).until(lambda d: d.execute_script(script) == 1)
 
 
 # ------------------------------------------------------------------ The printed edition

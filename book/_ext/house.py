@@ -1,12 +1,21 @@
-"""Sphinx extension: executed chapters in, console-clean pages out."""
+"""Sphinx extension: executed chapters in, clean pages out."""
 
 import os
+import re
 from pathlib import Path
 
 import chapters
 from docutils import nodes
 from sphinx.errors import SphinxError
 from sphinx_proof.nodes import proof_node
+
+# What other extensions write, and what a screen reader makes sense of.
+MENDED = [
+    # This name would hide the words of the summary, "Show code cell source".
+    (re.compile(r'<summary aria-label="[^"]*">'), "<summary>"),
+    # The items of a list have to be list items.
+    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+]
 
 
 class ChapterFailed(SphinxError):
@@ -64,10 +73,17 @@ def drop_second_copies(app, pagename, templatename, context, doctree):
     context["script_files"] = kept
 
 
+def mend_markup(app, pagename, templatename, context, doctree):
+    """Markup that names things wrongly to those who do not see the page."""
+    for wrong, right in MENDED if "body" in context else []:
+        context["body"] = wrong.sub(right, context["body"])
+
+
 def setup(app):
     app.connect("config-inited", execute_chapters)
     app.connect("env-get-outdated", reread_summaries)
     app.connect("doctree-read", mark_proof_word)
     # After the extensions that add scripts for one page.
     app.connect("html-page-context", drop_second_copies, priority=900)
+    app.connect("html-page-context", mend_markup)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -39,7 +39,7 @@
 
   /* What all plots have in common. */
   function plot(width, options) {
-    return Plot.plot({
+    const svg = Plot.plot({
       width,
       marginTop: 28,
       marginLeft: 48,
@@ -50,6 +50,9 @@
       x: { labelAnchor: "center", labelArrow: "none", ...options.x },
       y: { labelArrow: "none", ...options.y },
     });
+    // The picture around it has a name, and the sentence says what it shows.
+    svg.setAttribute("aria-hidden", "true");
+    return svg;
   }
 
   const figures = {};

@@ -1,0 +1,566 @@
+"""The book in a browser: each page looked at, and the ways a reader takes.
+
+Every page is opened once, as it comes from the server, and seen wide and
+narrow, light and dark. Each check is first shown a page that it must not pass.
+"""
+
+import json
+from urllib.parse import urlsplit
+
+import pytest
+from conftest import ROOT
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+from test_site import chapter_pages
+
+WIDTHS = (1400, 390)
+THEMES = ("light", "dark")
+MODES = [f"{width} px, {theme}" for width in WIDTHS for theme in THEMES]
+AXE = (ROOT / "tests" / "axe" / "axe.min.js").read_text("utf8")
+
+
+def resize(driver, width):
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+
+
+# What can be wrong with a page. Each function returns a list, empty if all is well.
+
+
+def requested_hosts(driver):
+    """Hosts that were asked for anything since the last call."""
+    hosts = set()
+    for entry in driver.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            parts = urlsplit(message["params"]["request"]["url"])
+            if parts.scheme in {"http", "https", "ws", "wss"}:
+                hosts.add(parts.hostname)
+    return hosts
+
+
+def too_wide(driver):
+    """What is cut off at the right, or makes the whole page scroll."""
+    room, needed, wide = driver.execute_script(
+        "const page = document.documentElement;"
+        "const wide = [...document.querySelectorAll('article *')].filter("
+        "  e => e.getBoundingClientRect().right > page.clientWidth + 1"
+        "  && !e.closest('pre, div.math, .cell_output,"
+        " .pst-scrollable-table-container, mjx-assistive-mml')"
+        "  && !e.closest('figure[tabindex]'));"
+        "return [page.clientWidth, page.scrollWidth,"
+        " wide.slice(0, 3).map(e => e.outerHTML.slice(0, 80))];"
+    )
+    problems = [f"{needed} px needed at {room} px"] if needed > room else []
+    return problems + [f"sticks out: {e}" for e in wide]
+
+
+def look(driver, address, width):
+    """Open a page at a width; return what is wrong with it."""
+    resize(driver, width)
+    requested_hosts(driver)
+    driver.get(address)
+    # Pictures further down are loaded when they come into view. Formulas are
+    # set after the page has loaded, in fonts that come later still, and can be
+    # wide.
+    driver.execute_async_script(
+        "const done = arguments[0];"
+        "const pictures = [...document.querySelectorAll('img')];"
+        "pictures.forEach(e => e.loading = 'eager');"
+        "const ready = window.MathJax && MathJax.startup"
+        " ? MathJax.startup.promise : Promise.resolve();"
+        "ready.then(() => document.fonts.ready)"
+        ".then(() => Promise.allSettled(pictures.map(e => e.decode())))"
+        ".then(() => setTimeout(done, 100));"
+    )
+    problems = too_wide(driver) + [
+        f"console: {entry['message']}"
+        for entry in driver.get_log("browser")
+        if entry["level"] == "SEVERE"
+    ]
+    outside = requested_hosts(driver) - {"127.0.0.1"}
+    return problems + [f"asked {host}" for host in sorted(outside)]
+
+
+def weight(driver):
+    """Bytes of the open page and all it has loaded, as stored, without MathJax."""
+    return driver.execute_script(
+        "return [...performance.getEntriesByType('navigation'),"
+        " ...performance.getEntriesByType('resource')]"
+        ".filter(e => !/\\/mathjax\\//.test(e.name))"
+        ".reduce((sum, e) => sum + e.encodedBodySize, 0);"
+    )
+
+
+def lost_pictures(driver):
+    """Pictures that did not load, or whose lines could vanish in the page's colour."""
+    return driver.execute_script(
+        "const dark = document.documentElement.dataset.theme === 'dark';"
+        "return [...document.querySelectorAll('article img')]"
+        ".filter(e => e.getClientRects().length"
+        "  && (e.naturalWidth < 50 || e.clientHeight < 50 || dark"
+        "    && getComputedStyle(e).backgroundColor !== 'rgb(255, 255, 255)'))"
+        ".map(e => `lost: ${e.getAttribute('src')}`)"
+    )
+
+
+def axe(driver, rules=None):
+    """Findings of axe-core that are more than minor, as rule and place."""
+    return driver.execute_async_script(
+        "const [rules, done] = arguments;"
+        "const options = {resultTypes: ['violations'], preload: false};"
+        "if (rules) options.runOnly = rules;"
+        "axe.run(document, options).then("
+        "  found => done(found.violations.filter(v => v.impact !== 'minor')"
+        "    .flatMap(v => v.nodes.map(n => `${v.id}: ${n.target}`))),"
+        "  error => done([`axe: ${error}`]));",
+        rules,
+    )
+
+
+def in_all_modes(driver):
+    """What is wrong with the open page in each of the four modes.
+
+    A theme changes colours and nothing else. What is the same in other modes
+    and makes up most of a page is emptied once it was seen, or axe would take
+    minutes: formulas (which have a test of their own) and the colours of code.
+    """
+    driver.execute_script(AXE)
+    # A colour that is still changing is neither the old nor the new one.
+    driver.execute_script(
+        "const style = document.createElement('style');"
+        "style.textContent = '* {transition: none !important}';"
+        "document.head.append(style);"
+    )
+    empty_formulas(driver)
+    problems = []
+    for width in WIDTHS:
+        resize(driver, width)
+        wait_for_tab_stops(driver)
+        problems += too_wide(driver)
+        for theme, rules in zip(THEMES, [None, ["color-contrast", "link-in-text-block"]]):
+            driver.execute_script(
+                "document.documentElement.dataset.theme = arguments[0]", theme
+            )
+            found = lost_pictures(driver) + axe(driver, rules)
+            problems += [f"{width} px, {theme}: {line}" for line in found]
+        driver.execute_script(
+            "document.querySelectorAll('pre').forEach(e => e.textContent = e.textContent)"
+        )
+    return problems
+
+
+def wait_for_tab_stops(driver):
+    """The theme, and our script, see a moment later what has begun to scroll."""
+    driver.execute_async_script(
+        "const done = arguments[0], late = Date.now() + 600;"
+        "const boxes = [...document.querySelectorAll("
+        "  'pre, figure, .output, .pst-scrollable-table-container')];"
+        "(function look() {"
+        "  const missed = boxes.some(e => e.scrollWidth > e.clientWidth && e.tabIndex < 0);"
+        "  if (missed && Date.now() < late) setTimeout(look, 20); else done();"
+        "})();"
+    )
+
+
+def empty_formulas(driver):
+    """Make each formula an empty box of its size."""
+    driver.execute_script(
+        "const formulas = [...document.querySelectorAll('mjx-container')];"
+        "const sizes = formulas.map(e => e.firstElementChild.getBoundingClientRect());"
+        "formulas.forEach((e, i) => {"
+        "  const box = document.createElement('span');"
+        "  box.style.cssText = 'display: inline-block;'"
+        "    + `width: ${sizes[i].width}px; height: ${sizes[i].height}px`;"
+        "  e.replaceChildren(box);"
+        "});"
+    )
+
+
+@pytest.fixture
+def bad(driver, tmp_path):
+    """Opens a page of the given body; returns what `look` has to say of it."""
+
+    def show(body, width=390):
+        page = f"<!doctype html><html lang=en><title>A page</title><main>{body}</main>"
+        (tmp_path / "bad.html").write_text(page)
+        return look(driver, (tmp_path / "bad.html").as_uri(), width)
+
+    return show
+
+
+BAD_IN_BROWSER = {
+    "px needed": "<p style='width: 2000px'>wide</p>",
+    "sticks out": "<article style='overflow: hidden'>"
+    "<p style='width: 2000px'>cut</p></article>",
+    "console": "<script>const a = 1</script><script>const a = 2</script>",
+    "asked": "<img src='http://outside.invalid/a.png'>",
+}
+
+
+@pytest.mark.parametrize("problem", BAD_IN_BROWSER)
+def test_browser_sees_a_bad_page(bad, problem):
+    assert any(problem in line for line in bad(BAD_IN_BROWSER[problem]))
+
+
+def picture(colour, size=60):
+    return (
+        "<article><img alt='A square' style='background: #fff' src=\"data:image/svg+xml,"
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{size}' height='60'/>\">"
+    ).replace("#fff", colour)
+
+
+@pytest.mark.parametrize(
+    "body, themes",
+    [
+        (picture("white"), []),
+        (picture("transparent"), ["dark"]),
+        (picture("white", size=1), ["light", "dark"]),
+        (picture("white").replace("<svg", "<sv"), ["light", "dark"]),
+    ],
+)
+def test_browser_sees_a_lost_picture(bad, driver, body, themes):
+    bad(body)
+    for theme in THEMES:
+        driver.execute_script(f"document.documentElement.dataset.theme = '{theme}'")
+        assert bool(lost_pictures(driver)) == (theme in themes)
+
+
+EVERYWHERE = MODES[::2]  # the rules without colours run once a width
+
+
+@pytest.mark.parametrize(
+    "rule, modes, fault",
+    [
+        ("image-alt", EVERYWHERE, "<img src='../_static/card.png' style='width: 9rem'>"),
+        ("label", EVERYWHERE, "<input type='range'>"),
+        ("button-name", EVERYWHERE, "<button></button>"),
+        ("heading-order", EVERYWHERE, "<h6>Too deep</h6>"),
+        ("list", EVERYWHERE, "<ul><p>no item</p></ul>"),
+        ("color-contrast", [MODES[0], MODES[2]], "<p style='color: #aaa'>pale</p>"),
+        ("color-contrast", [MODES[1], MODES[3]], "<p style='color: #444'>dark</p>"),
+        (
+            "scrollable-region-focusable",
+            MODES[2:3],
+            "<div style='overflow-x: auto'><p style='width: 500px'>wide</p></div>",
+        ),
+    ],
+)
+def test_axe_sees_a_planted_fault(served, driver, rule, modes, fault):
+    """On a page of the book, in just the modes in which it is one."""
+    look(driver, f"{served}/book/changelog.html", 1400)
+    driver.execute_script(
+        "document.querySelector('article').insertAdjacentHTML('beforeend', arguments[0])",
+        fault,
+    )
+    seen = [mode for line in in_all_modes(driver) for mode in MODES if f"{mode}: {rule}:" in line]
+    assert seen == modes
+
+
+def test_weight_counts_the_page_and_its_parts(driver, served):
+    look(driver, f"{served}/book/explore.html", 1400)
+    page = driver.execute_script("return document.documentElement.outerHTML.length")
+    parts = driver.execute_script(
+        "return performance.getEntriesByType('resource').map(e => e.name)"
+    )
+    assert any("/vendor/" in name for name in parts)
+    assert len(parts) > 5 and weight(driver) > 5 * page
+
+
+# Every page, in all modes.
+
+
+def all_pages(site):
+    """Names of the pages, without those that only lead to another."""
+    return [
+        page.relative_to(site).as_posix()
+        for page in sorted(site.rglob("*.html"))
+        if not page.relative_to(site).parts[0].startswith("_")
+        and 'http-equiv="refresh"' not in page.read_text("utf8").lower()
+    ]
+
+
+def test_all_pages_are_looked_at(site):
+    names = {page.relative_to(site).as_posix() for page in chapter_pages(site).values()}
+    assert {"search.html", "genindex.html", *names} <= set(all_pages(site))
+
+
+@pytest.mark.slow
+def test_pages_in_a_browser(site, served, driver):
+    problems = {}
+    for name in all_pages(site):
+        driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+        found = look(driver, f"{served}/{name}", WIDTHS[0])
+        if (bytes_loaded := weight(driver)) > 1.5e6:
+            found.append(f"{bytes_loaded:,} bytes")
+        found += in_all_modes(driver)
+        if found:
+            problems[name] = found
+    assert problems == {}
+
+
+def test_formulas_pass_axe(served, driver):
+    """All symbols of the book, as MathJax writes them."""
+    look(driver, f"{served}/book/notation.html", 1400)
+    assert len(driver.find_elements(By.CSS_SELECTOR, "mjx-container")) > 20
+    driver.execute_script(AXE)
+    assert axe(driver) == []
+
+
+def test_code_is_not_cut_off_at_1400_px(site, served, driver):
+    """Lines of 79 characters fit beside the two side bars."""
+    look(driver, f"{served}/{next(iter(chapter_pages(site)))}.html", 1400)
+    room = driver.execute_script(
+        "const box = document.createElement('div');"
+        "box.className = 'highlight';"
+        "box.innerHTML = '<pre><span>' + 'x'.repeat(79) + '</span></pre>';"
+        "document.querySelector('article').append(box);"
+        "const pre = box.firstChild;"
+        "return pre.clientWidth - pre.scrollWidth;"
+    )
+    assert room >= 0
+
+
+# The ways of a reader.
+
+
+@pytest.fixture
+def reader(driver):
+    """The browser, which forgets afterwards what a reader has chosen."""
+    yield driver
+    driver.execute_script("localStorage.clear()")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def wait(driver, condition):
+    return WebDriverWait(driver, 10, 0.05).until(condition)
+
+
+def seen(driver, selector):
+    """The elements that are displayed, once there is one."""
+    return wait(
+        driver,
+        lambda d: [
+            e for e in d.find_elements(By.CSS_SELECTOR, selector) if e.is_displayed()
+        ],
+    )
+
+
+def at(driver, address):
+    """Wait until the browser has come to an address, whatever follows ? or #."""
+    wait(
+        driver,
+        lambda d: d.current_url.split("#")[0].split("?")[0] == address
+        and d.execute_script("return document.readyState") == "complete",
+    )
+
+
+def test_phone_side_bar_chapter_next_previous(site, served, reader):
+    home, first, second = list(chapter_pages(site))[:3]
+    look(reader, f"{served}/{home}.html", 390)
+    inside = [e for e in reader.find_elements(By.CSS_SELECTOR, ".bd-links a")]
+    assert inside and not any(e.is_displayed() for e in inside)
+    seen(reader, ".primary-toggle")[0].click()
+    (link,) = seen(reader, f"dialog[open] .bd-links a[href$='{first.split('/')[-1]}.html']")
+    link.click()
+    at(reader, f"{served}/{first}.html")
+    assert not reader.find_elements(By.CSS_SELECTOR, "dialog[open]")
+    seen(reader, "a.right-next")[0].click()
+    at(reader, f"{served}/{second}.html")
+    seen(reader, "a.left-prev")[0].click()
+    at(reader, f"{served}/{first}.html")
+
+
+def test_phone_side_bar_closes_with_the_keyboard(site, served, reader):
+    look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", 390)
+    seen(reader, ".primary-toggle")[0].send_keys(Keys.ENTER)
+    seen(reader, "dialog[open] .bd-links a")
+    ActionChains(reader).send_keys(Keys.ESCAPE).perform()
+    wait(reader, lambda d: not d.find_elements(By.CSS_SELECTOR, "dialog[open]"))
+
+
+def test_desktop_side_bar_names_every_page(site, served, reader):
+    home, *others = chapter_pages(site)
+    look(reader, f"{served}/{home}.html", 1400)
+    links = seen(reader, ".bd-sidebar-primary .bd-links a")
+    assert [a.get_property("href").rstrip("#") for a in links] == [
+        f"{served}/{name}.html" for name in (home, *others)
+    ]
+    links[2].click()
+    at(reader, f"{served}/{others[1]}.html")
+    current = seen(reader, ".bd-sidebar-primary .bd-links .current > a")[-1]
+    assert current.get_property("href").split("#")[0] == reader.current_url
+    seen(reader, "a.left-prev")[0].click()
+    at(reader, f"{served}/{others[0]}.html")
+    seen(reader, "a.right-next")[0].click()
+    at(reader, f"{served}/{others[1]}.html")
+
+
+def test_contents_of_a_page_lead_to_its_sections(site, served, reader):
+    _, first, *_ = chapter_pages(site)
+    look(reader, f"{served}/{first}.html", 1400)
+    link = seen(reader, ".bd-sidebar-secondary .page-toc a")[-1]
+    target = link.get_attribute("href").split("#")[1]
+    link.click()
+    top = "return document.getElementById(arguments[0]).getBoundingClientRect().top"
+    wait(reader, lambda d: -5 < d.execute_script(top, target) < 600)
+
+
+def test_first_tab_skips_to_the_text(site, served, reader):
+    look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", 1400)
+    ActionChains(reader).send_keys(Keys.TAB).perform()
+    link = reader.switch_to.active_element
+    assert link.text == "Skip to main content" and link.is_displayed()
+    link.send_keys(Keys.ENTER)
+    wait(reader, lambda d: d.current_url.endswith("#main-content"))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_search_finds_a_page_that_has_the_word(site, served, reader, width):
+    look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", width)
+    seen(reader, ".search-button__button")[0].click()
+    field = seen(reader, "dialog[open] input[type=search]")[0]
+    field.send_keys("overdispersion", Keys.ENTER)
+    at(reader, f"{served}/search.html")
+    found = wait(reader, lambda d: d.find_elements(By.CSS_SELECTOR, "ul.search li a"))
+    found[0].click()
+    wait(reader, lambda d: not d.current_url.startswith(f"{served}/search.html"))
+    assert "overdispersion" in seen(reader, "article")[0].text.lower()
+
+
+def test_search_says_when_it_finds_nothing(served, reader):
+    look(reader, f"{served}/search.html?q=zyzzyva", 1400)
+    seen(reader, "#search-results")
+    wait(
+        reader,
+        lambda d: "did not match" in d.find_element(By.ID, "search-results").text,
+    )
+
+
+def contrast(driver, selector):
+    """Ratio of an element's text to the page's ground, as WCAG has it."""
+    text, ground = driver.execute_script(
+        "const colour = (e, name) => getComputedStyle(e)[name].match(/[\\d.]+/g).map(Number);"
+        "return [colour(document.querySelector(arguments[0]), 'color'),"
+        " colour(document.body, 'backgroundColor')]",
+        selector,
+    )
+
+    def luminance(rgb):
+        c = [x / 255 for x in rgb[:3]]
+        c = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in c]
+        return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]
+
+    low, high = sorted([luminance(text), luminance(ground)])
+    return (high + 0.05) / (low + 0.05), luminance(text) > luminance(ground)
+
+
+def theme(driver):
+    return driver.execute_script("return document.documentElement.dataset.theme")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_switch_goes_round_and_is_remembered(site, served, reader, width):
+    home, first, *_ = chapter_pages(site)
+    look(reader, f"{served}/{home}.html", width)
+    modes = []
+    for _ in range(3):
+        (button,) = seen(reader, ".theme-switch-button")
+        button.click()
+        modes.append(
+            reader.execute_script("return document.documentElement.dataset.mode")
+        )
+    assert sorted(modes) == ["auto", "dark", "light"]
+    while theme(reader) != "dark":
+        button.click()
+    look(reader, f"{served}/{first}.html", width)
+    assert theme(reader) == "dark"
+    ratio, light_on_dark = contrast(reader, "article p")
+    assert light_on_dark and ratio > 7
+
+
+@pytest.mark.parametrize("wanted", THEMES)
+def test_first_visit_follows_the_system(site, served, reader, wanted):
+    reader.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": wanted}]},
+    )
+    look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", 1400)
+    assert theme(reader) == wanted
+    ratio, light_on_dark = contrast(reader, "article p")
+    assert light_on_dark == (wanted == "dark") and ratio > 7
+
+
+def test_solutions_open_and_close(site, served, reader):
+    """All of one chapter: by a click on the title, and by the keyboard."""
+    name = next(
+        name
+        for name, page in chapter_pages(site).items()
+        if "solution dropdown" in page.read_text("utf8")
+    )
+    look(reader, f"{served}/{name}.html", 1400)
+    solutions = reader.find_elements(By.CSS_SELECTOR, "div.solution.dropdown")
+    assert solutions
+    for solution in solutions:
+        content = solution.find_element(By.CSS_SELECTOR, ":scope > section")
+        button = solution.find_element(By.CSS_SELECTOR, "button.toggle-button")
+        title = solution.find_element(By.CSS_SELECTOR, ".admonition-title")
+        for act in (
+            title.click,
+            button.click,
+            lambda: button.send_keys(Keys.ENTER),  # noqa: B023  called here
+            lambda: button.send_keys(Keys.SPACE),  # noqa: B023
+        ):
+            shown = content.is_displayed()
+            assert button.get_attribute("aria-expanded") == str(shown).lower()
+            act()
+            wait(reader, lambda _: content.is_displayed() != shown)  # noqa: B023
+        assert not content.is_displayed()  # as at first
+
+
+def test_hidden_code_opens(site, served, reader):
+    name = next(
+        name
+        for name, page in chapter_pages(site).items()
+        if "tag_hide-input" in page.read_text("utf8")
+    )
+    look(reader, f"{served}/{name}.html", 390)
+    details = reader.find_element(By.CSS_SELECTOR, "details.hide")
+    code = details.find_element(By.TAG_NAME, "pre")
+    assert not code.is_displayed()
+    details.find_element(By.TAG_NAME, "summary").send_keys(Keys.ENTER)
+    wait(reader, lambda _: code.is_displayed())
+
+
+def test_copy_button_copies_the_citation(site, served, reader):
+    """Pasted where one can see it."""
+    look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", 1400)
+    (block,) = reader.find_elements(By.CSS_SELECTOR, "div.highlight-bibtex")
+    ActionChains(reader).move_to_element(block).perform()
+    block.find_element(By.CSS_SELECTOR, "button.copybtn").click()
+    wait(reader, lambda _: block.find_elements(By.CSS_SELECTOR, "button.success"))
+    reader.execute_script(
+        "document.querySelector('article').prepend(document.createElement('textarea'))"
+    )
+    field = reader.find_element(By.CSS_SELECTOR, "article > textarea")
+    field.send_keys(Keys.CONTROL, "v")
+    text = block.find_element(By.TAG_NAME, "pre").text
+    assert field.get_property("value").strip() == text.strip()
+    assert text.startswith("@misc{") and "@article{" in text
+
+
+def test_wide_figures_on_a_phone_scroll_with_the_keyboard(site, served, reader):
+    """Their text keeps its size; what does not scroll takes no part in tabbing."""
+    _, first, *_ = chapter_pages(site)
+    address = f"{served}/{first}.html"
+    look(reader, address, 1400)
+    assert not reader.find_elements(By.CSS_SELECTOR, "figure[tabindex]")
+    look(reader, address, 390)
+    figure = wait(
+        reader, lambda d: d.find_elements(By.CSS_SELECTOR, "figure[tabindex='0']")
+    )[0]
+    figure.send_keys(Keys.ARROW_RIGHT)
+    wait(reader, lambda _: figure.get_property("scrollLeft") > 0)
