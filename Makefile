@@ -32,7 +32,7 @@ book: .venv/stamp ## execute the chapters and build the site in _build/html
 	@$(BIN)/python book/_ext/chapters.py count
 
 test: .venv/stamp ## run the tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist worksteal
 
 lab: .venv/stamp ## open the chapters as notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/book/index.md $(LAB_FLAGS)

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[1]
 # As in the Makefile; test_site.py sees to it that they stay the same.
@@ -16,27 +17,47 @@ STRICT = ["-W", "-n", "--keep-going", "--all", "-q"]
 
 
 @pytest.fixture(scope="session")
-def site():
+def site(once):
     """Folder of the site, built by the strict command."""
+    once("site", build)
+    return ROOT / "_build" / "html"
+
+
+def build():
     command = [Path(sys.executable).with_name("jupyter-book"), "build", "."]
     done = subprocess.run(
         [*command, *STRICT], cwd=ROOT, text=True, capture_output=True
     )
     if done.returncode:
         pytest.fail(f"the book does not build:\n{done.stdout}{done.stderr}")
-    return ROOT / "_build" / "html"
 
 
 @pytest.fixture(scope="session")
-def executed_chapters():
+def executed_chapters(once):
     """Executed notebooks by name, as `book/paper/02_harmless_noise`."""
     import chapters
 
-    chapters.execute()
+    once("chapters", chapters.execute)
     return {
         path.relative_to(ROOT).with_suffix("").as_posix(): chapters.executed(path)
         for path in chapters.chapters()
     }
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory, request):
+    """Does a thing in one of the processes that share the tests, while the others wait for it."""
+    shared = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):  # pytest -n
+        shared = shared.parent
+
+    def do(name, action):
+        with FileLock(shared / f"{name}.lock"):
+            if not (shared / name).exists():
+                action()
+                (shared / name).touch()
+
+    return do
 
 
 @pytest.fixture(scope="session")

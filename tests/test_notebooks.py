@@ -26,7 +26,6 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from packaging.requirements import Requirement
 from test_chapters import tree_of
-from test_site import driver, served  # noqa: F401 (two fixtures)
 
 import chapters
 import exercises
