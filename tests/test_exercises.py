@@ -210,7 +210,8 @@ exercises.mark("02.hand", (secret, 1, True))
 
 @pytest.fixture
 def book(tmp_path):
-    (tmp_path / "_config.yml").write_text((ROOT / "_config.yml").read_text("utf8"))
+    for name in ("_config.yml", "pyproject.toml"):
+        (tmp_path / name).write_text((ROOT / name).read_text("utf8"))
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: a\n")
 
     def write(text):
