@@ -48,7 +48,7 @@ def _():
         [
             Mistake((positive(2, 0), None, positive(4, 0), None), "A tie is lost only half of the time."),
             Mistake((positive(2, 1), None, positive(4, 1), None), "A tie is won only half of the time."),
-            Mistake((None, None, None, 2), "That is the worth of both votes pooled. Which label does the majority of two give?"),
+            Mistake((None, None, None, 2), "That is the worth of both votes pooled. What is the label of a majority of two?"),
             Mistake((None, None, None, np.sqrt(2)),
                     "The root is for large groups. Compare the first probability with that of a single vote."),
         ],
@@ -118,7 +118,7 @@ def _():
             Mistake((None, 1 / 2, None), "That is the factor of eta. What is eta in terms of y_1?"),
             Mistake((0, 2, 0), "Those are the true coefficients. The votes follow another logistic regression."),
             Mistake((None, None, excess(-1)), "The rule cuts at eta = -1. At which y_1 is that?"),
-            Mistake((None, None, excess(-1 / 2) + stats.norm.sf(1)), "That is the error rate. Subtract that of the best rule."),
+            Mistake((None, None, excess(-1 / 2) + stats.norm.sf(1)), "That is the error rate. Subtract the best one."),
             Mistake((None, None, 2 * excess(-1 / 2)), "Each class has half of the items."),
         ],
         "The model of a logistic regression is right for these votes. With which coefficients?",
@@ -143,7 +143,7 @@ def _():
         "a function of s and alpha0 that gives the smallest m, or infinity if there is none",
         formula(grid), at(grid, "s", "alpha0"), np.array([smallest(*args) for args in grid], dtype=float),
         [
-            Mistake(lambda s, a: smallest(s, np.inf), "That is for independent opinions. They are correlated, rho = 1 / (1 + alpha0)."),
+            Mistake(lambda s, a: smallest(s, np.inf), "That is for independent opinions. These are correlated."),
             Mistake(lambda s, a: smallest(s, a, power=1), "The stretch enters as a square."),
             Mistake(lambda s, a: m - 1 if 1 < (m := smallest(s, a)) < np.inf else m,
                     "You round down: with that many it is not yet as good."),

@@ -81,8 +81,8 @@ def fit_limit(
     Raises
     ------
     ValueError
-        If a mean is not in [0, 1], a variance not in [0, mean (1 - mean)], or no limit exists since the mean jumps from 0 to 1,
-        or does not rise with eta on the whole.
+        If a mean is not in [0, 1], a variance not in [0, mean (1 - mean)], or no limit exists: the mean jumps from 0 to 1, or
+        on the whole does not rise with eta.
 
     Notes
     -----
@@ -116,7 +116,7 @@ def fit_limit(
 
 
 def _along_discriminant(model: TwoClassNormal) -> tuple[Array, Array, Array]:
-    """First canonical coordinate t, its probabilities, and eta; the trapezoid rule is exact to rounding for smooth integrands."""
+    """First canonical coordinate t, its probabilities, and eta: the trapezoid rule, exact to rounding if all is smooth."""
     half = model.delta / 2
     t = np.linspace(-half - 10, half + 10, 6001)
     weight = model.prior1 * norm.pdf(t - half) + (1 - model.prior1) * norm.pdf(t + half)
