@@ -9,6 +9,7 @@ from softlabel.dirichlet_multinomial import dm_logpmf, sample_probabilities, sam
 from softlabel.efficiency import godambe_information, relative_efficiency
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
 from softlabel.logistic import BatchFit, LogisticFit, fit_logistic, fit_logistic_batch
+from softlabel.misspecified import FitLimit, fit_limit
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
 from softlabel.separation import find_separation
@@ -19,6 +20,7 @@ __all__ = [
     "Alpha0Fit",
     "BatchFit",
     "ConvergenceWarning",
+    "FitLimit",
     "LogisticFit",
     "SeparationWarning",
     "TwoClassNormal",
@@ -27,6 +29,7 @@ __all__ = [
     "dm_logpmf",
     "estimate_alpha0",
     "find_separation",
+    "fit_limit",
     "fit_logistic",
     "fit_logistic_batch",
     "godambe_information",

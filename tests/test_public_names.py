@@ -14,8 +14,8 @@ import softlabel
 from softlabel import claims, datasets
 
 NAMES = {
-    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "LogisticFit", "SeparationWarning", "TwoClassNormal", "alpha0_interval",
-    "bootstrap_alpha0", "dm_logpmf", "estimate_alpha0", "find_separation", "fit_logistic", "fit_logistic_batch",
+    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "FitLimit", "LogisticFit", "SeparationWarning", "TwoClassNormal",
+    "alpha0_interval", "bootstrap_alpha0", "dm_logpmf", "estimate_alpha0", "find_separation", "fit_limit", "fit_logistic", "fit_logistic_batch",
     "godambe_information", "load_adult_content", "load_bluebirds", "load_breast_cancer", "load_gastroenterology",
     "overdispersion_test", "relative_efficiency", "sample_probabilities", "sample_votes", "simulate_breast_cancer",
     "simulate_relative_efficiency", "variance_inflation",
@@ -24,6 +24,7 @@ SIGNATURES = {
     softlabel.fit_logistic: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
     softlabel.fit_logistic_batch: "X, y_or_counts, *, positive=None, start=None, max_iter=25, tol=1e-08",
     softlabel.find_separation: "X, y_or_counts, *, positive=None",
+    softlabel.fit_limit: "model, mean, variance=None",
     softlabel.dm_logpmf: "counts, tau, alpha0",
     softlabel.sample_votes: "tau, m, alpha0=inf, rng=None",
     softlabel.sample_probabilities: "tau, alpha0=inf, rng=None",

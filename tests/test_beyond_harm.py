@@ -1,0 +1,393 @@
+"""Majority votes and harmful noise: the theorems of book/beyond/04 and 05, and fit_limit.
+
+The negative checks put an altered formula, or a broken condition, through the function that accepts the right one.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy import integrate, optimize, special, stats
+
+from softlabel import (ConvergenceWarning, TwoClassNormal, dm_logpmf, fit_limit, fit_logistic_batch, relative_efficiency,
+                       sample_probabilities, sample_votes)
+
+expit = special.expit
+PAIR = TwoClassNormal.canonical(2.0)
+SKEWED = TwoClassNormal([1.0, -0.5], [-0.3, 0.4], [[1.5, 0.6], [0.6, 0.8]], prior1=0.3)
+
+
+def majority(m, alpha0):
+    """Probability of a positive majority at eta, a tie settled by a coin."""
+    s = np.arange(m + 1)
+
+    def mean(eta):
+        tau = np.repeat(expit(np.stack([eta, -eta], axis=-1)), m + 1, axis=0)
+        pmf = np.exp(dm_logpmf(np.tile(np.column_stack([s, m - s]), (len(eta), 1)), tau, alpha0))
+        return pmf.reshape(-1, m + 1) @ ((np.sign(2 * s - m) + 1) / 2)
+
+    return mean
+
+
+def flipped(e1, e2):
+    return lambda eta: e2 + (1 - e1 - e2) * expit(eta)
+
+
+def draw(model, votes, n, size, seed):
+    """Coefficients from responses; votes(eta, z, rng) gives 0/1 labels or counts (..., 2)."""
+    rng, parts = np.random.default_rng(seed), []
+    for _ in range(size // 250):
+        Y, z = model.sample(n, rng, size=250)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            parts.append(fit_logistic_batch(Y, votes(model.coef[0] + Y @ model.coef[1:], z, rng)).coef)
+    return np.concatenate(parts)
+
+
+def distance(model, coef, n, value):
+    """How many standard errors n times the mean excess error lies from a value."""
+    excess = n * (model.error_rate(coef) - model.bayes_error())
+    return (excess.mean() - value) / stats.sem(excess)
+
+
+# ------------------------------------------------------------------ A response with another link
+
+
+def test_direction_survives_symbolically():
+    """Two equations suffice: with E(x | eta) linear, the score along any other feature vanishes with those of 1 and eta."""
+    a, c, q1, q2, q3, t1, t2, t3, w1, w2, w3 = sp.symbols("a c q1:4 t1:4 w1:4")
+    etas, rest = (-1, 0, 2), [w1 * (q1 - t1), w2 * (q2 - t2), w3 * (q3 - t3)]
+    first, second = sum(rest), sum(e * r for e, r in zip(etas, rest))
+    other = sum((a + c * e) * r for e, r in zip(etas, rest))
+    assert sp.expand(other - a * first - c * second) == 0
+    # Negative: not with a curved regression.
+    curved = sum((a + c * e**2) * r for e, r in zip(etas, rest))
+    assert sp.expand(curved - a * first - c * second) != 0
+
+
+def test_worth_symbolically():
+    """trace(J I^-1) / trace(J V / lambda^2) in canonical coordinates is (lambda h)^2 / (w0 g), and no slip of it is."""
+    f, lam, h, g, w0, h2, g2, w2 = sp.symbols("f lambda h g w0 h2 g2 w2", positive=True)
+    for p in (1, 2, 3):
+        def diagonal(entry, along, p=p):
+            return sp.diag(entry, along, *[entry] * (p - 1))
+
+        J, fisher = f * diagonal(1, 0), diagonal(w0, w2)
+        H, G = diagonal(h, h2), diagonal(g, g2)
+        omega = (J * fisher.inv()).trace() / (J / lam**2 * H.inv() * G * H.inv()).trace()
+        assert sp.simplify(omega - (lam * h) ** 2 / (w0 * g)) == 0
+        for slip in (lam * h**2 / (w0 * g), h**2 / (w0 * g), (lam * h) ** 2 / g, w0 * g / (lam * h) ** 2):
+            assert sp.simplify(omega - slip) != 0
+
+
+@pytest.mark.parametrize("q", [majority(5, 10.0), flipped(0.1, 0.25), lambda eta: expit(eta / 2 + 0.7)])
+def test_limit_solves_all_score_equations(q):
+    """By a product rule over both features, and an optimiser that knows nothing of directions."""
+    node, weight = np.polynomial.hermite_e.hermegauss(60)
+    u = np.stack(np.meshgrid(node, node), axis=-1).reshape(-1, 2) @ np.linalg.cholesky(SKEWED.cov).T
+    w = np.outer(weight, weight).ravel() / weight.sum() ** 2
+    x = np.vstack([u + SKEWED.mean1, u + SKEWED.mean2])
+    x, w = np.column_stack([np.ones(len(x)), x]), np.concatenate([0.3 * w, 0.7 * w])
+    response = q(x @ SKEWED.coef)
+
+    def loss(b):
+        return w @ (np.logaddexp(0, x @ b) - response * (x @ b)), x.T @ (w * (expit(x @ b) - response))
+
+    found = optimize.minimize(loss, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-9}).x
+    limit = fit_limit(SKEWED, q)
+    np.testing.assert_allclose(limit.coef, found, rtol=1e-5)
+    np.testing.assert_allclose(limit.coef[1:], limit.stretch * SKEWED.coef[1:], rtol=1e-10)
+    floor = SKEWED.error_rate(found) - SKEWED.bayes_error()
+    assert limit.floor == pytest.approx(floor, rel=1e-3, abs=1e-9)
+
+
+def test_worth_of_majorities_numerically():
+    for (m, alpha0), seed in (((5, np.inf), 1), ((9, 3.0), 2)):
+        def labels(eta, z, rng, m=m, alpha0=alpha0):
+            return sample_votes(expit(np.stack([eta, -eta], -1)), m, alpha0, rng=rng)[..., 0] > m / 2
+
+        limit = fit_limit(PAIR, majority(m, alpha0))
+        coef = draw(PAIR, labels, 1000, 1000, seed)
+        assert abs(distance(PAIR, coef, 1000, limit.rate)) < 4
+        # Negative: neither the rate of pooled votes, nor that without the square of the stretch.
+        kappa = relative_efficiency(m, alpha0)
+        for altered in (limit.truth / kappa, limit.rate * limit.stretch, limit.truth):
+            assert abs(distance(PAIR, coef, 1000, altered)) > 6
+
+
+def test_a_curved_regression_tilts_the_boundary():
+    """Negative: y_2 = y_1^2 + noise breaks condition 3, and labels with another link give y_2 a slope; true ones do not."""
+    node, weight = np.polynomial.hermite_e.hermegauss(24)
+    y1 = np.repeat(np.linspace(-7, 7, 401), 24)
+    w = stats.norm.pdf(y1) * np.tile(weight, 401)
+    w /= w.sum()
+    for second, curved in ((y1**2, True), (y1, False)):
+        x = np.column_stack([np.ones_like(y1), y1, second + np.tile(node, 401) / 2])
+        for q, other_link in ((majority(5, np.inf), True), (expit, False)):
+            def score(b, x=x, q=q):
+                return x.T @ (w * (q(1 + y1) - expit(x @ b)))
+
+            found = optimize.root(score, [1.5, 1.5, 0], tol=1e-12)
+            assert found.success
+            assert bool(abs(found.x[2]) > 0.04) == (curved and other_link)
+            assert bool(abs(found.x[2]) > 1e-6) == (curved and other_link)
+
+
+# ------------------------------------------------------------------ The square root
+
+
+def beta_binomial(m, s, tau, a):
+    return sp.binomial(m, s) * sp.prod([a * tau + i for i in range(s)]) * sp.prod(
+        [a * (1 - tau) + i for i in range(m - s)]) / sp.prod([a + i for i in range(m)])
+
+
+def test_last_vote_and_stretch_symbolically():
+    tau, a, k = sp.symbols("tau alpha0 k", positive=True)
+
+    def positive(m, tie=sp.Rational(1, 2)):
+        return sum(beta_binomial(m, s, tau, a) * (1 if 2 * s > m else tie) for s in range((m + 1) // 2, m + 1))
+
+    for m in (2, 4, 6):
+        assert sp.simplify(positive(m) - positive(m - 1)) == 0
+        assert sp.simplify(positive(m, tie=0) - positive(m - 1)) != 0  # negative
+    assert sp.simplify(positive(3) - positive(1)) != 0  # negative: an odd vote does count
+    # Distance of both curves from the step: half the variance of a normal and of a logistic variable with scale 1 / k.
+    u = sp.symbols("u", positive=True)
+    normal = 2 * sp.integrate(u * sp.erfc(u / sp.sqrt(2)) / 2, (u, 0, sp.oo))
+    logistic = 2 * sp.Sum((-1) ** (sp.Symbol("j") + 1) / sp.Symbol("j") ** 2, (sp.Symbol("j"), 1, sp.oo)).doit() / k**2
+    assert sp.simplify(normal - sp.Rational(1, 2)) == 0 and sp.simplify(logistic - sp.pi**2 / (6 * k**2)) == 0
+    assert sp.solve(normal - logistic, k) == [sp.pi / sp.sqrt(3)]
+
+
+def root_constant(model):
+    k = np.pi / np.sqrt(3)
+    g0 = integrate.quad(lambda u: special.ndtr(u) * (1 - 2 * expit(k * u)) + expit(k * u) ** 2, -30, 30)[0]
+    f0 = stats.norm.pdf(model.delta / 2) / model.delta
+    return f0 / (2 * g0 * model.fisher_information()[0, 0])
+
+
+@pytest.mark.parametrize("delta", [1.0, 2.0, 3.0])
+def test_a_majority_is_worth_a_square_root(delta):
+    model = TwoClassNormal.canonical(delta)
+    ratios = []
+    for m in (24, 96, 384):
+        alpha0 = 5.0 * m
+        worth = fit_limit(model, majority(m + 1, alpha0)).relative_efficiency
+        ratios.append(worth / np.sqrt(relative_efficiency(m + 1, alpha0)))
+    gaps = np.abs(np.array(ratios) - root_constant(model))
+    assert gaps[0] > gaps[1] > gaps[2]  # and like 1 / kappa
+    assert gaps[2] < 0.01 * root_constant(model)
+
+
+def test_other_powers_are_not_that_of_a_majority():
+    """Negative: the ratio to kappa^power drifts by far more than that to the root, from one m to four times as many."""
+    worths, kappas = [], []
+    for m in (51, 201):
+        worths.append(fit_limit(PAIR, majority(m, np.inf)).relative_efficiency)
+        kappas.append(m)
+    power = np.log(worths[1] / worths[0]) / np.log(kappas[1] / kappas[0])
+    assert abs(power - 1 / 2) < 0.005
+    for other in (1 / 3, 2 / 3, 1):
+        assert abs(power - other) > 0.1
+    # Nor is it a root if labellers err together: alpha0 must grow.
+    worth = fit_limit(PAIR, majority(201, 1.0)).relative_efficiency
+    assert worth < 0.9 * root_constant(PAIR) * np.sqrt(relative_efficiency(201, 1.0))
+
+
+# ------------------------------------------------------------------ What harm is
+
+
+def habit(kind, s_or_e, alpha0):
+    """Mean, covariance of two votes, and a sampler of m votes that knows neither."""
+    rho = 1 / (1 + alpha0)
+    if kind == "distorter":
+        def q(eta):
+            return expit(s_or_e * eta)
+
+        def votes(eta, z, rng, m):
+            return sample_votes(np.stack([q(eta), q(-eta)], -1), m, alpha0, rng=rng)[..., 0]
+
+        return q, lambda eta: rho * q(eta) * q(-eta), votes
+    q = flipped(s_or_e, s_or_e)
+    size = (1 - 2 * s_or_e) ** 2
+
+    def copied(eta, z, rng, m):
+        return (rng.random((*z.shape, m)) < np.where(z == 1, 1 - s_or_e, s_or_e)[..., None]).sum(axis=-1)
+
+    def guessed(eta, z, rng, m):
+        p = sample_probabilities(expit(np.stack([eta, -eta], -1)), alpha0, rng=rng)[..., :1]
+        coin = rng.random((*z.shape, m)) < 2 * s_or_e
+        return (rng.random(coin.shape) < np.where(coin, 0.5, p)).sum(axis=-1)
+
+    common = size if kind == "copyist" else size * rho
+    return q, lambda eta: common * expit(eta) * expit(-eta), copied if kind == "copyist" else guessed
+
+
+def response_variance(q, u, m):
+    return lambda eta: u(eta) + (q(eta) * (1 - q(eta)) - u(eta)) / m
+
+
+HABITS = [("distorter", 0.5), ("copyist", 0.2), ("guesser", 0.2)]
+
+
+def test_variance_and_crossing_symbolically():
+    q, u, A, B, k, rho, alpha = sp.symbols("q u A B k rho alpha0", positive=True)
+    tau, e1, e2, g = sp.symbols("tau e1 e2 g", positive=True)
+    m = sp.symbols("m", positive=True)
+    v = u + (q * (1 - q) - u) / m
+    assert sp.simplify(v - (m * q * (1 - q) + m * (m - 1) * u) / m**2) == 0
+    assert sp.solve(A + B / m - 1, m) == [sp.simplify(B / (1 - A))] or sp.simplify(
+        sp.solve(A + B / m - 1, m)[0] - B / (1 - A)) == 0
+    # The distorter: kappa / k.
+    worth = 1 / (k * (rho + (1 - rho) / m)).subs(rho, 1 / (1 + alpha))
+    assert sp.simplify(worth - m * (1 + alpha) / (m + alpha) / k) == 0
+    assert sp.simplify(worth - m * (1 + alpha) / (m + alpha) * k) != 0  # negative
+    # The copyist and the guesser: two votes are both 1 with probability q^2 + u.
+    both = tau * (1 - e1) ** 2 + (1 - tau) * e2**2
+    mean = tau * (1 - e1) + (1 - tau) * e2
+    assert sp.expand(both - mean**2 - (1 - e1 - e2) ** 2 * tau * (1 - tau)) == 0
+    pair = tau**2 + rho * tau * (1 - tau)  # two opinions
+    both = (1 - g) ** 2 * pair + 2 * g * (1 - g) * tau / 2 + g**2 / 4
+    mean = g / 2 + (1 - g) * tau
+    assert sp.expand(both - mean**2 - (1 - g) ** 2 * rho * tau * (1 - tau)) == 0
+    assert sp.expand(both - mean**2 - (1 - g) * rho * tau * (1 - tau)) != 0  # negative
+
+
+@pytest.mark.parametrize("kind, size", HABITS)
+def test_worth_of_bad_habits_numerically(kind, size):
+    alpha0, m, n = 0.5, 5, 2000
+    q, u, votes = habit(kind, size, alpha0)
+
+    def counts(eta, z, rng):
+        s = votes(eta, z, rng, m)
+        return np.stack([s, m - s], axis=-1)
+
+    limit = fit_limit(PAIR, q, response_variance(q, u, m))
+    coef = draw(PAIR, counts, n, 1000, seed=5)
+    assert abs(distance(PAIR, coef, n, limit.rate)) < 4
+    # Negative: five votes taken as independent; one; and without the lack of fit or the stretch.
+    for other in (response_variance(q, lambda e: 0 * e, m), response_variance(q, u, 1)):
+        assert abs(distance(PAIR, coef, n, fit_limit(PAIR, q, other).rate)) > 5
+    assert abs(distance(PAIR, coef, n, limit.rate * limit.stretch**2)) > 6
+
+
+@pytest.mark.parametrize("kind, size", HABITS)
+def test_worth_is_harmonic_in_m(kind, size):
+    """1 / worth is A + B / m; votes overtake at B / (1 - A), and never if A >= 1."""
+    for alpha0 in (1.0, 10.0):
+        q, u, _ = habit(kind, size, alpha0)
+
+        def worth(m, q=q, u=u):
+            return fit_limit(PAIR, q, response_variance(q, u, m)).relative_efficiency
+
+        A = 1 / worth(1e12)
+        B = 1 / worth(1) - A
+        for m in (2, 5, 50):
+            assert 1 / worth(m) == pytest.approx(A + B / m, rel=1e-9)
+        if A < 1:
+            crossing = B / (1 - A)
+            assert worth(crossing * 0.99) < 1 < worth(crossing * 1.01)
+        else:
+            assert worth(1e9) < 1
+    assert A < 1
+
+
+def test_distorter_in_closed_form():
+    for s, c in ((0.5, 0.5), (3.0, -1.0), (1.0, 0.0)):
+        limit = fit_limit(SKEWED, lambda eta, s=s, c=c: expit(s * eta + c))
+        np.testing.assert_allclose(limit.coef, s * SKEWED.coef + np.array([c, 0, 0]), rtol=1e-9)
+        assert (limit.floor == 0) == (c == 0)
+        assert (limit.relative_efficiency > 0) == (c == 0)
+        floor = SKEWED.error_rate(s * SKEWED.coef + np.array([c, 0, 0])) - SKEWED.bayes_error()
+        assert limit.floor == pytest.approx(floor, abs=1e-12)
+
+
+def test_harm_needs_its_conditions():
+    """Negative: unequal priors or unequal errors move the boundary, and coefficients are never right."""
+    assert fit_limit(PAIR, flipped(0.1, 0.1)).floor == 0
+    assert fit_limit(PAIR, flipped(0.1, 0.2)).floor > 0.005
+    assert fit_limit(TwoClassNormal.canonical(2.0, prior1=0.9), flipped(0.1, 0.1)).floor > 0.003
+    for e1, e2 in ((0.1, 0.1), (0.02, 0.3), (0.3, 0.0)):
+        assert np.abs(fit_limit(SKEWED, flipped(e1, e2)).coef - SKEWED.coef).max() > 0.1
+
+
+def test_careless_copies_are_the_normal_discriminant():
+    """As the error rate tends to one half: Efron's efficiency (1975), printed to three digits in his Table 1."""
+    for delta, efron in ((1.0, 0.995), (2.0, 0.899), (3.0, 0.641), (4.0, 0.343)):
+        q, u, _ = habit("copyist", 0.49, 1.0)
+        worth = fit_limit(TwoClassNormal.canonical(delta), q, u).relative_efficiency
+        assert 1 / worth == pytest.approx(efron, abs=0.001)
+        if delta > 1:
+            assert abs(1 / fit_limit(TwoClassNormal.canonical(delta), *habit("copyist", 0.1, 1.0)[:2]).relative_efficiency
+                       - efron) > 0.01  # negative
+
+
+# ------------------------------------------------------------------ fit_limit
+
+
+def test_true_labels_are_a_special_case():
+    for model in (PAIR, SKEWED):
+        limit = fit_limit(model, expit)
+        np.testing.assert_allclose(limit.coef, model.coef, atol=1e-9)
+        np.testing.assert_allclose(limit.cov, np.linalg.inv(model.fisher_information()), rtol=1e-7, atol=1e-9)
+        assert limit.floor == 0 and limit.rate == pytest.approx(model.excess_error(), rel=1e-8)
+        assert limit.relative_efficiency == pytest.approx(1, rel=1e-8)
+
+
+def test_pooled_votes_are_theorem_2():
+    for m, alpha0 in ((5, 2.0), (3, np.inf)):
+        kappa = relative_efficiency(m, alpha0)
+        limit = fit_limit(SKEWED, expit, lambda eta, kappa=kappa: expit(eta) * expit(-eta) / kappa)
+        assert limit.relative_efficiency == pytest.approx(kappa, rel=1e-8)
+        assert limit.break_even == np.inf
+
+
+def test_bias_and_rate_by_simulation():
+    """The terms of order 1 / n, where the rule is inconsistent and the bias counts. n = 1600: the next order is 1% or so."""
+    q, n = flipped(0.1, 0.2), 1600
+    limit = fit_limit(SKEWED, q)
+    coef = draw(SKEWED, lambda eta, z, rng: rng.random(eta.shape) < q(eta), n, 4000, seed=7)
+    bias = n * (coef.mean(axis=0) - limit.coef)
+    assert np.abs((bias - limit.bias) / (n * stats.sem(coef))).max() < 4
+    np.testing.assert_allclose(n * np.cov(coef.T), limit.cov, atol=0.08 * limit.cov.max())
+    assert abs(distance(SKEWED, coef, n, n * limit.floor + limit.rate)) < 4
+    assert abs(distance(SKEWED, coef, n, limit.rate)) > 20  # negative: the floor is there
+
+
+def test_rate_is_that_of_numerical_derivatives():
+    """C = gradient' bias + trace(Hessian V) / 2 of the exact error rate."""
+    for model in (SKEWED, TwoClassNormal.canonical(1.5, p=3, prior1=0.8)):
+        limit = fit_limit(model, flipped(0.05, 0.25))
+        h = 1e-3
+        e, err, b = h * np.eye(len(limit.coef)), model.error_rate, limit.coef
+        gradient = (err(b + e) - err(b - e)) / (2 * h)
+        up, down = e[:, None] + e, e[:, None] - e
+        hessian = (err(b + up) - err(b + down) - err(b - down) + err(b - up)) / (4 * h * h)
+        C = gradient @ limit.bias + np.trace(hessian @ limit.cov) / 2
+        assert limit.rate == pytest.approx(C, rel=1e-4)
+        assert abs(gradient @ limit.bias) > 20e-4 * limit.rate  # so the bias is tested too
+
+
+def test_break_even():
+    lean = fit_limit(PAIR, lambda eta: expit(eta + 0.25), lambda eta: expit(eta + 0.25) * expit(-eta - 0.25) / 4)
+    n = lean.break_even
+    assert lean.floor + lean.rate / n == pytest.approx(lean.truth / n)
+    assert fit_limit(PAIR, flipped(0.1, 0.2)).break_even == 0
+
+
+@pytest.mark.parametrize(
+    "mean, variance, message",
+    [
+        (lambda eta: 2 * expit(eta), None, "mean must lie in"),
+        (lambda eta: np.nan * eta, None, "mean must lie in"),
+        (expit, lambda eta: 0.5 + 0 * eta, "variance must lie in"),
+        (expit, lambda eta: -0.1 + 0 * eta, "variance must lie in"),
+        (lambda eta: (eta > 0).astype(float), None, "no finite limit"),
+        (lambda eta: 0.5 + 0 * eta, None, "must rise with eta"),
+        (lambda eta: expit(-eta), None, "must rise with eta"),
+    ],
+)
+def test_bad_means_are_named(mean, variance, message):
+    with pytest.raises(ValueError, match=message):
+        fit_limit(PAIR, mean, variance)
