@@ -1,0 +1,93 @@
+"""Exercises on planning and on what the paper leaves open: correlated errors, small samples, budgets."""
+
+import numpy as np
+from scipy import optimize
+
+from softlabel.exercises import Exercise, Mistake, at, exercise, formula, numbers
+
+
+# How many labellers, how many items?
+
+
+def per_unit(m, c0, c1, alpha0):
+    """True labels that a unit of money is worth."""
+    return m * (1 + alpha0) / (m + alpha0) / (c0 + c1 * m)
+
+
+def best_votes(c0, c1, alpha0):
+    found = optimize.minimize_scalar(lambda t: -np.log(per_unit(np.exp(t), c0, c1, alpha0)), bounds=(0, 20), method="bounded",
+                                     options={"xatol": 1e-10})
+    return np.exp(found.x)
+
+
+@exercise("budget.hand")
+def _():
+    m = best_votes(0.5, 1, 8)
+    worth = per_unit(m, 0.5, 1, 8)
+    return Exercise(
+        "three numbers: votes an item, true labels a unit of money is worth, and the price of a true label",
+        numbers(["votes", "worth", "price"]), ["the number of votes", "the worth", "the price"],
+        np.array([m, worth, 1 / worth - 0.5]),
+        [
+            Mistake((4, None, None), "Take the root of alpha0 c0 / c1, and an item costs half as much as a vote.", (0,)),
+            Mistake((None, None, 1 / worth), "That is what an item and its label may cost together.", (2,)),
+            Mistake((None, None, 1), "One vote is worth a true label, but here two votes share the price of the item.", (2,)),
+            Mistake((None, 1 / worth, None), "Upside down: that is the price of one true label's worth.", (1,)),
+        ],
+        "Put the best m into (1 + alpha0) / ((1 + alpha0/m) (c0 + c1 m)), and compare with 1 / (c0 + price).",
+        rtol=1e-4,
+    )
+
+
+@exercise("budget.code")
+def _():
+    grid = [(50, 8, 1, 5), (100, 8, 1, 5), (60, 3, 2, 1), (97, 1, 1, 30), (30, 0.5, 1, 0.2), (200, 20, 1, 3), (200, 20, 1, np.inf)]
+
+    def right(budget, c0, c1, a):
+        plans = [(n, m) for n in range(1, 400) for m in range(1, 400) if n * (c0 + c1 * m) <= budget]
+        worth = {(n, m): n * m if np.isinf(a) else n * m * (1 + a) / (m + a) for n, m in plans}
+        most = max(worth.values())
+        return min((n * (c0 + c1 * m), m, n) for n, m in plans if worth[n, m] > most * (1 - 1e-12))[:0:-1]
+
+    def root(budget, c0, c1, a, whole):
+        m = max(1, whole(min(np.sqrt(a * c0 / c1), (budget - c0) / c1)))
+        return budget // (c0 + c1 * m), m
+
+    return Exercise(
+        "a function of budget, c0, c1 and alpha0 that gives two whole numbers, items and votes an item",
+        formula(grid, 2), [f"{name} at {args}" for args in grid for name in ("items", "votes")],
+        np.concatenate([right(*args) for args in grid]).astype(float),
+        [
+            Mistake(lambda *args: root(*args, round), "The rounded root is not always best: whole items have gaps in between."),
+            Mistake(lambda *args: root(*args, np.floor), "The root rounded down is not always best: try every m."),
+            Mistake(lambda *args: root(*args, np.ceil), "The root rounded up is not always best: try every m."),
+            Mistake(lambda *args: right(*args)[::-1], "Items first, then votes."),
+            Mistake(lambda b, c0, c1, a: (b / (c0 + c1 * (m := max(1, min(np.sqrt(a * c0 / c1), (b - c0) / c1)))), m),
+                    "Both numbers must be whole."),
+        ],
+        "For each m, buy as many whole items as the money allows, and compare n times the efficiency.",
+    )
+
+
+@exercise("budget.further")
+def _():
+    def gain(c0):
+        crowd, experts = best_votes(c0, 1, 2), best_votes(c0, 6, 20)
+        return per_unit(experts, c0, 6, 20) - per_unit(crowd, c0, 1, 2)
+
+    even = optimize.brentq(gain, 1, 200)
+    crowd, experts = best_votes(even, 1, 2), best_votes(even, 6, 20)
+    one = optimize.brentq(lambda c0: per_unit(5, c0, 6, 20) - per_unit(5, c0, 1, 2), 1, 200)
+    return Exercise(
+        "three numbers: the price of an item, and the best numbers of votes of the crowd and of the experts",
+        numbers(["price", "crowd", "experts"]), ["the price", "the crowd's votes", "the experts' votes"],
+        np.array([even, crowd, experts]),
+        [
+            Mistake((None, experts, crowd), "The numbers of votes are exchanged.", (1, 2)),
+            Mistake((np.sqrt(even), None, None), "That is the root of the price: square it.", (0,)),
+            Mistake((one, None, None), "That compares both with five votes. Each should have its own best number.", (0,)),
+            Mistake((None, None, np.sqrt(20 * even)), "A vote of an expert costs 6: divide by it under the root.", (2,)),
+        ],
+        "Equate (1 + alpha0) / (sqrt(c0) + sqrt(alpha0 c1))^2 of the two. It is linear in the root of c0.",
+        rtol=1e-3,
+    )
