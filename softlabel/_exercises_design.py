@@ -1,7 +1,7 @@
 """Exercises on planning and on what the paper leaves open: correlated errors, small samples, budgets."""
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, special
 
 from softlabel.exercises import Exercise, Mistake, at, exercise, formula, numbers
 
@@ -90,4 +90,78 @@ def _():
         ],
         "Equate (1 + alpha0) / (sqrt(c0) + sqrt(alpha0 c1))^2 of the two. It is linear in the root of c0.",
         rtol=1e-3,
+    )
+
+
+# When errors go together
+
+
+@exercise("correlated.hand")
+def _():
+    sizes = [(n, 400 // n) for n in range(1, 401) if 400 % n == 0]
+    variance, n, labellers = min((4 / n + 1 / k + 4 / 400, n, k) for n, k in sizes)
+    return Exercise(
+        "three numbers: items, labellers, and the variance of the mean",
+        numbers(["n", "L", "variance"]), ["the number of items", "the number of labellers", "the variance"],
+        np.array([n, labellers, variance]),
+        [
+            Mistake((20, 20, None), "Items vary more than labellers, so you need more of them.", (0, 1)),
+            Mistake((labellers, n, None), "The two are exchanged.", (0, 1)),
+            Mistake((n, labellers, variance - 4 / 400), "The third part of each number is left over: 4 over 400.", (2,)),
+            Mistake((100, 4, None), "That is the ratio of n to L as if it were 25: equate 4/n and 1/L.", (0, 1)),
+        ],
+        "The variance is 4/n + 1/L + 4/(nL). With nL fixed, when is the sum of the first two least?",
+    )
+
+
+@exercise("correlated.code")
+def _():
+    rng = np.random.default_rng(7)
+    X, coef = rng.standard_normal((30, 2)), np.array([0.2, 1.0, -0.5])
+    votes = (rng.random((30, 4)) < special.expit(coef[0] + (X @ coef[1:])[:, None] + rng.standard_normal(4))).astype(float)
+
+    def errors(X, votes, coef, signs=(1, 1, -1), square=False):
+        x = np.column_stack([np.ones(len(X)), X])
+        tau = special.expit(x @ coef)
+        rest, k = votes - tau[:, None], votes.shape[1]
+        parts = (x.T * rest.sum(axis=1) ** 2) @ x, (x.T @ rest) @ (x.T @ rest).T, (x.T * (rest**2).sum(axis=1)) @ x
+        bread = np.linalg.inv(k * (x.T * (tau * (1 - tau))) @ x)
+        var = np.diag(bread @ sum(s * part for s, part in zip(signs, parts)) @ bread)
+        return var if square else np.sqrt(var)
+
+    return Exercise(
+        "a function of X, votes and coef that gives one standard error a coefficient",
+        formula([(X, votes, coef)], 3), [f"the standard error of {name}" for name in ("the intercept", "x1", "x2")],
+        errors(X, votes, coef),
+        [
+            Mistake(lambda *args: errors(*args, signs=(1, 0, 0)), "That is the sandwich by item: pairs of one labeller are left out."),
+            Mistake(lambda *args: errors(*args, signs=(0, 1, 0)), "Only pairs of one labeller: those of one item are left out."),
+            Mistake(lambda *args: errors(*args, signs=(1, 1, 0)), "A vote shares both with itself, and you count it twice."),
+            Mistake(lambda *args: errors(*args, signs=(0, 0, 1)), "Each vote with itself only: that takes all votes as independent."),
+            Mistake(lambda *args: errors(*args, square=True), "Those are variances: take the root."),
+        ],
+        "Make one row of scores x (v - tau) a vote, and the matrix of pairs that share an item or a labeller.",
+    )
+
+
+@exercise("correlated.further")
+def _():
+    grid = [(6, 2, 3, 4.0, 1.0, 4.0), (20, 3, 10, 1.0, 2.0, 0.5), (12, 4, 6, 0.0, 1.0, 3.0)]
+
+    def right(n, k, size, a, b, e):
+        people = np.arange(n * k) % size  # in turn: an item's k votes are k people's, and each has equally many
+        items = np.repeat(np.arange(n), k)
+        same_item, same_person = items[:, None] == items, people[:, None] == people
+        return (a * same_item + b * same_person + e * np.eye(n * k)).mean()
+
+    return Exercise(
+        "a function of n, K, L and the three variances that gives the variance of the mean",
+        formula(grid), at(grid, "n", "K", "L", "A", "B", "E"), np.array([right(*args) for args in grid]),
+        [
+            Mistake(lambda n, k, size, a, b, e: a / n + b / k + e / (n * k), "All L labellers take part, not the K of one item."),
+            Mistake(lambda n, k, size, a, b, e: a / n + b / size + e / (n * size), "There are nK votes, not nL."),
+            Mistake(lambda n, k, size, a, b, e: a / n + b / (n * k) + e / (n * k), "A labeller's part is the same in all their votes."),
+            Mistake(lambda n, k, size, a, b, e: a / n + e / (n * k), "The labellers' part is missing."),
+        ],
+        "The mean of all votes is a mean of n, of L and of nK independent numbers.",
     )

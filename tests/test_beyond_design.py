@@ -82,3 +82,69 @@ def test_budget_needs_its_formula():
     c1, a, factor = 1.0, 4.0, 2.0
     worth = relative_efficiency(np.array([4.0, 8.0]), a) / (4 + c1 * np.array([4.0, 8.0]))  # c0 = alpha0 c1
     assert worth[1] / worth[0] < 1.001 * 4 * factor / (1 + factor) ** 2
+
+# ------------------------------------------------------------------ Three rates of correlated errors
+
+
+def score_covariance(n, labellers, rate, rng, size=40_000):
+    """Empirical covariance of the mean score over studies, and the three parts of the theorem, from one latent model.
+
+    One feature, -1 or 1, with probability 3/4 of a 1 or a 0 at the same place; opinions move these by ``rate``: a person's bias
+    and slope, the item's difficulty, and what all people have in common.
+    """
+    person, item, school = rate
+    y = rng.choice([-1.0, 1.0], (size, n, 1))
+    x = np.stack([np.ones_like(y), y], axis=-1)
+    bias, slope = (rng.choice([-1.0, 1.0], (size, 1, labellers)) for _ in range(2))
+    common = rng.choice([-1.0, 1.0], (size, 1, 1))
+    shift = person * (bias + slope * y) / 2 + item * rng.choice([-1.0, 1.0], (size, n, 1)) + school * common
+    tau = 0.5 + y / 4
+    votes = rng.random((size, n, labellers)) < tau + shift
+    score = (x * (votes - tau)[..., None]).mean(axis=(1, 2))
+    one = np.diag([1.0, 1.0])  # E x x'
+    parts = 3 / 16 * one, item**2 * one, person**2 / 4 * one  # E tau (1 - tau); mean of x x' shift^2; h = person (bias, slope) / 2
+    return score, parts
+
+
+def departure(score, parts, n, labellers, keep=(1, 1, 1)):
+    """Largest distance of the empirical covariance from the formula, in standard errors."""
+    g0, g_item, g_person = (k * part for k, part in zip(keep, parts))
+    right = (g0 + (labellers - 1) * g_item + (n - 1) * g_person) / (n * labellers)
+    products = score[:, :, None] * score[:, None, :]
+    return (np.abs(products.mean(axis=0) - right) / (products.std(axis=0) / np.sqrt(len(score)))).max()
+
+
+def test_three_rates_symbolically():
+    """A sum over all pairs of votes, of any three covariances."""
+    g0, g_item, g_person = sp.symbols("g0 gI gL")
+    n, labellers = sp.symbols("n L", positive=True)
+    formula = (g0 + (labellers - 1) * g_item + (n - 1) * g_person) / (n * labellers)
+    swapped = (g0 + (n - 1) * g_item + (labellers - 1) * g_person) / (n * labellers)
+    for size in ((1, 4), (3, 1), (2, 3), (5, 4)):
+        votes = [(j, who) for j in range(size[0]) for who in range(size[1])]
+        covariance = {(True, True): g0, (True, False): g_item, (False, True): g_person, (False, False): 0}
+        mean = sum(covariance[a[0] == b[0], a[1] == b[1]] for a in votes for b in votes) / sp.Integer(len(votes)) ** 2
+        assert sp.simplify(mean - formula.subs({n: size[0], labellers: size[1]})) == 0
+        assert size[0] == size[1] or sp.simplify(mean - swapped.subs({n: size[0], labellers: size[1]})) != 0
+    assert sp.limit(formula, n, sp.oo) == g_person / labellers
+    # The paper's model: pairs on one item have covariance I / (1 + alpha0), and no others.
+    alpha0 = sp.symbols("alpha0", positive=True)
+    paper = formula.subs({g_item: g0 / (1 + alpha0), g_person: 0})
+    assert sp.simplify(paper - g0 / n * (labellers + alpha0) / (labellers * (1 + alpha0))) == 0
+
+
+@pytest.mark.parametrize("n, labellers", [(6, 3), (20, 2), (3, 10)])
+def test_three_rates_numerically(n, labellers):
+    score, parts = score_covariance(n, labellers, (0.1, 0.1, 0.0), np.random.default_rng(n))
+    assert departure(score, parts, n, labellers) < 5
+
+
+def test_three_rates_need_all_three_and_no_school():
+    """Negative: each part left out is missed, and so is what all people have in common (condition 3)."""
+    rng = np.random.default_rng(3)
+    score, parts = score_covariance(20, 4, (0.15, 0.08, 0.0), rng)
+    assert departure(score, parts, 20, 4) < 5
+    for keep in ((0, 1, 1), (1, 0, 1), (1, 1, 0)):
+        assert departure(score, parts, 20, 4, keep) > 8, keep
+    score, parts = score_covariance(20, 4, (0.1, 0.05, 0.05), rng)
+    assert departure(score, parts, 20, 4) > 8
