@@ -1,7 +1,7 @@
 """Exercises on planning and on what the paper leaves open: correlated errors, small samples, budgets."""
 
 import numpy as np
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 from softlabel.exercises import Exercise, Mistake, at, exercise, formula, numbers
 
@@ -164,4 +164,84 @@ def _():
             Mistake(lambda n, k, size, a, b, e: a / n + e / (n * k), "The labellers' part is missing."),
         ],
         "The mean of all votes is a mean of n, of L and of nK independent numbers.",
+    )
+
+
+# How small is too small?
+
+
+def separated(n, p):
+    """Probability that coins on n items are separated, by the chance that fewer than p + 1 of n - 1 coins fall on one side."""
+    return stats.binom.cdf(p, n - 1, 0.5)
+
+
+@exercise("small.hand")
+def _():
+    sizes = np.arange(1, 60)
+    certain = sizes[np.isclose(separated(sizes, 10), 1, rtol=1e-12)].max()
+    half = sizes[np.argmin(np.abs(separated(sizes, 10) - 0.5))]
+    return Exercise(
+        "three numbers: items separated for certain, items separated with probability one half, and the probability at fifty",
+        numbers(["certain", "half", "fifty"]), ["the first number", "the second number", "the probability"],
+        np.array([certain, half, separated(50, 10)], dtype=float),
+        [
+            Mistake((10, None, None), "The intercept is one more coefficient.", (0,)),
+            Mistake((None, 20, None), "Count the intercept: twice the number of coefficients.", (1,)),
+            Mistake((None, None, separated(50, 9)), "The sum goes up to k = p.", (2,)),
+            Mistake((None, None, separated(51, 10)), "The binomial coefficients are of n - 1, not of n.", (2,)),
+            Mistake((None, None, separated(50, 10) / 2), "A labelling and its opposite are both separated: twice as many.", (2,)),
+        ],
+        "When does the sum hold all binomial coefficients, and when just half of them?",
+        rtol=1e-3, atol=0,
+    )
+
+
+@exercise("small.code")
+def _():
+    grid = [(t, m, a) for t in (0.1, 0.5, 0.8) for m in (1, 2, 5) for a in (0.5, 10.0, np.inf)]
+
+    def unanimous(t, m, a):
+        return t**m if np.isinf(a) else np.prod([(a * t + k) / (a + k) for k in range(m)])
+
+    def right(t, m, a):
+        return 1 - unanimous(t, m, a) - unanimous(1 - t, m, a)
+
+    return Exercise(
+        "a function of tau1, m and alpha0 that gives a probability",
+        formula(grid), at(grid, "tau1", "m", "alpha0"), np.array([right(*args) for args in grid]),
+        [
+            Mistake(lambda t, m, a: right(t, m, np.inf), "Those are independent votes: labellers share their misjudgement."),
+            Mistake(lambda t, m, a: 1 - right(t, m, a), "That is the probability that they agree."),
+            Mistake(lambda t, m, a: 1 - unanimous(t, m, a), "All votes may go to the other side as well."),
+            Mistake(lambda t, m, a: 2 * t * (1 - t) * (1 if np.isinf(a) else a / (1 + a)), "That is right for two votes only."),
+        ],
+        "Subtract the probabilities of m and of 0 positive votes from 1.",
+        atol=1e-9,
+    )
+
+
+@exercise("small.further")
+def _():
+    grid = [(delta, p) for delta in (1.0, 2.0, 3.0, 4.0) for p in (2, 10)]
+
+    def parts(delta, p):
+        y = np.linspace(-14, 14, 20_001)
+        density = (stats.norm.pdf(y, delta / 2) + stats.norm.pdf(y, -delta / 2)) / 2
+        w0 = (density * special.expit(delta * y) * special.expit(-delta * y)).sum() * (y[1] - y[0])
+        limit = p * stats.norm.pdf(delta / 2) / delta / 4 / w0  # p directions count, each with variance 1 / w0
+        return (p + 1) / w0, 20 * limit / (0.5 - stats.norm.cdf(-delta / 2))
+
+    return Exercise(
+        "a function of delta and p that gives a whole number of items",
+        formula(grid), at(grid, "delta", "p"), np.array([np.ceil(max(parts(*args))) for args in grid]),
+        [
+            Mistake(lambda *args: np.ceil(parts(*args)[0]), "That is the condition on u alone."),
+            Mistake(lambda *args: np.ceil(parts(*args)[1]), "That is the condition on s alone."),
+            Mistake(lambda *args: np.ceil(min(parts(*args))), "Both conditions must hold: take the larger number."),
+            Mistake(lambda *args: np.floor(max(parts(*args))), "Round up: with fewer items a condition fails."),
+            Mistake(lambda delta, p: np.ceil(max(parts(delta, p)[0] * p / (p + 1), parts(delta, p)[1])),
+                    "The intercept is a coefficient too: p + 1."),
+        ],
+        "u = n w0 / (p + 1) is at least 1, s is at most 1/20. Solve each for n, and w0 is an entry of the Fisher information.",
+        rtol=0, atol=0.5,
     )
