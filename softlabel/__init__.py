@@ -6,7 +6,7 @@ The companion package of the book *Harmless Label Noise*.
 from softlabel._checks import ConvergenceWarning, SeparationWarning
 from softlabel.datasets import load_adult_content, load_bluebirds, load_breast_cancer, load_gastroenterology
 from softlabel.dirichlet_multinomial import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
-from softlabel.efficiency import godambe_information, relative_efficiency
+from softlabel.efficiency import VoteDesign, design_votes, godambe_information, relative_efficiency
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
 from softlabel.logistic import BatchFit, LogisticFit, fit_logistic, fit_logistic_batch
 from softlabel.misspecified import FitLimit, fit_limit
@@ -24,8 +24,10 @@ __all__ = [
     "LogisticFit",
     "SeparationWarning",
     "TwoClassNormal",
+    "VoteDesign",
     "alpha0_interval",
     "bootstrap_alpha0",
+    "design_votes",
     "dm_logpmf",
     "estimate_alpha0",
     "find_separation",

@@ -301,11 +301,11 @@ def as_whole(value: float, name: str, least: int) -> int:
     return int(number)
 
 
-def as_positive(value: float, name: str) -> float:
-    """A single positive number, not infinite."""
+def as_positive(value: float, name: str, or_zero: bool = False) -> float:
+    """A single positive number, or zero where that makes sense, not infinite."""
     number = _single(value)
-    if not 0 < number < np.inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}")
+    if not (0 < number < np.inf or (or_zero and number == 0)):
+        raise ValueError(f"{name} must be a positive number{' or 0' if or_zero else ''}, got {value!r}")
     return number
 
 

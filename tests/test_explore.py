@@ -173,8 +173,24 @@ def check_budget(js):
     assert (np.abs(best - root)[root >= 1] < 1).all()
 
 
+def check_design(js):
+    """Against design_votes, on budgets in which whole numbers matter; 33 pays for 30 at 1.1."""
+    budgets, prices = [12, 33, 1000], [*PRICES, 0.3]
+    ours = js(
+        "(d => [d.n, d.m, d.worth])(softlabel.design(b, alpha0, price))",
+        b=budgets, alpha0=ALPHAS[1:-1], price=[p for p in prices if p < 11],
+    )
+    theirs = [
+        [[sl.design_votes(budget=b, cost_item=p, cost_vote=1, alpha0=a)
+          for p in prices if p < 11] for a in ALPHAS[1:-1]] for b in budgets
+    ]
+    wanted = [[[[d.n_items, d.m, d.worth] for d in row] for row in t] for t in theirs]
+    np.testing.assert_allclose(ours, wanted, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
-    "check", [check_votes, check_worth, check_normal, check_items, check_budget]
+    "check",
+    [check_votes, check_worth, check_normal, check_items, check_budget, check_design],
 )
 def test_formulas_are_those_of_the_package(driver, tmp_path, check):
     check(JavaScript(driver, tmp_path))
@@ -198,7 +214,10 @@ def test_formulas_are_those_of_the_package(driver, tmp_path, check):
         (check_items, "d < posterior(y1, delta)", "d > posterior(y1, delta)"),
         (check_budget, "Math.sqrt(alpha0 * price)", "Math.sqrt(alpha0 / price)"),
         (check_budget, "? m + 1 : m", "? m : m"),
-        (check_budget, "(price + m)", "(price * m)"),
+        (check_budget, "budget / (price + m)", "budget / (price * m)"),
+        (check_design, "Math.floor((budget", "Math.round((budget"),
+        (check_design, "(1 + 4e-15)", "1"),
+        (check_design, "found.cost < best.cost", "found.cost > best.cost"),
     ],
 )
 def test_checks_see_a_wrong_formula(driver, tmp_path, check, right, wrong):
@@ -359,12 +378,15 @@ def say_budget(alpha0, price):
     m = np.arange(1, 1001)
     worth = 1000 / (price + m) * sl.relative_efficiency(m, alpha0)
     near = m[worth >= 0.95 * worth.max()]
+    whole = sl.design_votes(budget=1000, cost_item=price, cost_vote=1, alpha0=alpha0)
+    items, votes = ("" if k == 1 else "s" for k in (whole.n_items, whole.m))
     return (
         f"An item costs as much as {price:g} votes, and α₀ = {alpha0:g}: ask "
         f"{m[worth.argmax()]} labellers an item. A budget of 1,000 votes is then "
         f"worth {worth.max():.0f} true labels, against {worth[0]:.0f} with one "
         f"labeller an item. From {near[0]} to {near[-1]} labellers it loses at "
-        "most 5%."
+        f"most 5%. In whole items: {whole.n_items} item{items} with {whole.m} "
+        f"vote{votes} each, worth {whole.worth:.1f} true labels."
     )
 
 

@@ -489,6 +489,29 @@ def test_efficiency_is_exact(m, alpha0):
         np.testing.assert_allclose(information, float(efficiency) * np.array([[2, 1], [1, 3]]), rtol=1e-12)
 
 
+@drives("design_votes", "VoteDesign")
+@examples(200)
+@given(st.fractions(1, 60, max_denominator=20), st.fractions(0, 9, max_denominator=20), st.fractions("1/4", 9, max_denominator=20),
+       ALPHA0, st.one_of(st.none(), st.integers(1, 9)))
+def test_no_design_is_better(budget, item, vote, alpha0, n_items):
+    design = attempt(sl.design_votes, budget=float(budget), cost_item=float(item), cost_vote=float(vote), alpha0=alpha0,
+                     n_items=n_items)
+    assert (design is None) == (item + vote > budget)
+    if design is not None:
+        n = [min(n_items or np.inf, budget // (item + m * vote)) for m in range(1, int(budget / vote) + 1)]
+        most = max(k * attempt(sl.relative_efficiency, m, alpha0) for m, k in enumerate(n, 1))
+        assert design.worth == pytest.approx(most, rel=1e-12)
+        assert design.n_items * (item + design.m * vote) <= budget
+        assert design.worth == design.n_items * attempt(sl.relative_efficiency, design.m, alpha0)
+
+
+@examples(250)
+@given(st.sampled_from([*inspect.signature(sl.design_votes).parameters]), anything())
+def test_design_of_anything(name, odd):
+    good = {"budget": 20, "cost_item": 2, "cost_vote": 1, "alpha0": 5}
+    attempt(sl.design_votes, **(good | {name: odd}))
+
+
 @examples(250)
 @given(anything(), anything(), anything())
 def test_efficiency_of_anything(m, alpha0, fisher):

@@ -15,10 +15,11 @@ from softlabel import claims, datasets
 
 NAMES = {
     "Alpha0Fit", "BatchFit", "ConvergenceWarning", "FitLimit", "LogisticFit", "SeparationWarning", "TwoClassNormal",
-    "alpha0_interval", "bootstrap_alpha0", "dm_logpmf", "estimate_alpha0", "find_separation", "fit_limit", "fit_logistic", "fit_logistic_batch",
-    "godambe_information", "load_adult_content", "load_bluebirds", "load_breast_cancer", "load_gastroenterology",
-    "overdispersion_test", "relative_efficiency", "sample_probabilities", "sample_votes", "simulate_breast_cancer",
-    "simulate_relative_efficiency", "variance_inflation",
+    "VoteDesign", "alpha0_interval", "bootstrap_alpha0", "design_votes", "dm_logpmf", "estimate_alpha0",
+    "find_separation", "fit_limit", "fit_logistic", "fit_logistic_batch", "godambe_information", "load_adult_content",
+    "load_bluebirds", "load_breast_cancer", "load_gastroenterology", "overdispersion_test", "relative_efficiency",
+    "sample_probabilities", "sample_votes", "simulate_breast_cancer", "simulate_relative_efficiency",
+    "variance_inflation",
 }
 SIGNATURES = {
     softlabel.fit_logistic: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
@@ -35,6 +36,7 @@ SIGNATURES = {
     softlabel.overdispersion_test: "counts, tau",
     softlabel.relative_efficiency: "m, alpha0",
     softlabel.godambe_information: "fisher, m, alpha0",
+    softlabel.design_votes: "*, budget, cost_item, cost_vote, alpha0, n_items=None, cost_truth=None, min_items=1",
     softlabel.simulate_relative_efficiency:
         "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1, memory=None",
     softlabel.simulate_breast_cancer:
@@ -64,6 +66,7 @@ FIELDS = {
     softlabel.LogisticFit: ["coef", "converged", "n_iter", "separation", "log_likelihood", "deviance", "dispersion",
                             "n_items", "n_without_votes", "feature_names"],
     softlabel.BatchFit: ["coef", "converged", "n_iter"],
+    softlabel.VoteDesign: ["n_items", "m", "worth", "cost", "root", "n_truth"],
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
     datasets.VoteData: ["X", "counts", "y", "votes", "source"],
 }

@@ -13,7 +13,8 @@
   const number = (x) => (x === Infinity ? "∞" : digits(x));
   const percent = (x) =>
     x < 0.01 ? "under 1%" : x > 0.99 ? "over 99%" : d3.format(".0%")(x);
-  const labellers = (m) => `${m} labeller${m === 1 ? "" : "s"}`;
+  const count = (k, what) => `${k} ${what}${k === 1 ? "" : "s"}`;
+  const labellers = (m) => count(m, "labeller");
 
   /* The places a slider stops at: its step is one place, whatever the scale. */
   const ALPHAS = [
@@ -284,11 +285,14 @@
       const best = softlabel.bestWhole(alpha0, price);
       const near = nearlyAsGood(alpha0, price);
       const worth = (m) => d3.format(",.0f")(softlabel.worth(BUDGET, m, alpha0, price));
+      const whole = softlabel.design(BUDGET, alpha0, price);
       return `An item costs as much as ${number(price)} vote${price === 1 ? "" : "s"}, `
         + `and α₀ = ${number(alpha0)}: ask ${labellers(best)} an item. A budget of `
         + `1,000 votes is then worth ${worth(best)} true labels`
         + (best === 1 ? "" : `, against ${worth(1)} with one labeller an item`)
-        + `. From ${near[0]} to ${labellers(near.at(-1))} it loses at most 5%.`;
+        + `. From ${near[0]} to ${labellers(near.at(-1))} it loses at most 5%. `
+        + `In whole items: ${count(whole.n, "item")} with ${count(whole.m, "vote")} `
+        + `each, worth ${d3.format(".1f")(whole.worth)} true labels.`;
     },
   };
 

@@ -85,8 +85,21 @@ var softlabel = (function () {
     return cost(m + 1) < cost(m) ? m + 1 : m;
   }
 
+  /* The best design in whole items and votes, as design_votes finds it: the
+     most worth, then the least cost, then the fewest votes an item. */
+  function design(budget, alpha0, price) {
+    let best = { worth: 0 };
+    for (let m = 1; m <= budget; m++) {
+      const n = Math.floor((budget * (1 + 4e-15)) / (price + m));
+      const found = { n, m, worth: n * relativeEfficiency(m, alpha0), cost: n * (price + m) };
+      const gain = found.worth / best.worth - 1;
+      if (gain > 1e-12 || (gain > -1e-12 && found.cost < best.cost)) best = found;
+    }
+    return best;
+  }
+
   return {
     votePmf, relativeEfficiency, normalCdf, posterior, density, wrongDensity,
-    bayesError, wrongShare, items, worth, bestRoot, bestWhole,
+    bayesError, wrongShare, items, worth, bestRoot, bestWhole, design,
   };
 })();
