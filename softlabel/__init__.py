@@ -11,6 +11,7 @@ from softlabel.experiments import simulate_breast_cancer, simulate_relative_effi
 from softlabel.logistic import BatchFit, LogisticFit, fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
+from softlabel.report import VoteReport, analyse_votes
 from softlabel.separation import find_separation
 
 __version__ = "0.1.0"
@@ -22,7 +23,9 @@ __all__ = [
     "LogisticFit",
     "SeparationWarning",
     "TwoClassNormal",
+    "VoteReport",
     "alpha0_interval",
+    "analyse_votes",
     "bootstrap_alpha0",
     "dm_logpmf",
     "estimate_alpha0",

@@ -360,8 +360,8 @@ def _warnings(report: VoteReport, counts: Array) -> list[str]:
     who = parts.differing(report.annotators, SMALL_P)
     if who:
         out.append(
-            f"{len(who)} of {len(report.annotators)} annotators differ from the others on the same items ({_listed(who)}): by "
-            "their share of positive votes, or by how often they agree."
+            f"Annotators who differ from the others on the same items, by their share of positive votes or by how often they "
+            f"agree: {len(who)} of {len(report.annotators)} ({_listed(who)})."
         )
     return out
 
