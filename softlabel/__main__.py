@@ -72,8 +72,8 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = command.add_argument
-    add("--votes", required=True, metavar="CSV", help="votes: item, annotator, label, or a wide table")
-    add("--features", required=True, metavar="CSV", help="features: item, and a column of numbers for each")
+    add("--votes", required=True, metavar="CSV", help="votes: item, annotator, label, or a wide table whose first column is the item")
+    add("--features", required=True, metavar="CSV", help="features: item (or the first column), and columns of numbers")
     add("--positive", required=True, metavar="LABEL", help="the label of the positive class")
     add("--truth", metavar="COLUMN", help="column of the features that holds true labels, empty where unknown")
     add("--columns", nargs="+", metavar="COLUMN", help="columns of the features to use (all)")

@@ -29,7 +29,7 @@ def page(report: "VoteReport") -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>Report on votes</title>\n'
-        "<style>:root { color-scheme: light dark; } body { margin: 1.5rem auto; max-width: 52rem; padding: 0 1rem; }</style>\n"
+        "<style>:root { color-scheme: light dark; } body { margin: 1.5rem auto; max-width: 52rem; padding: 0 1rem; } h1 { font-family: Charter, Cambria, 'DejaVu Serif', Georgia, serif; }</style>\n"
         f"</head>\n<body>\n<main>\n<h1>Report on votes</h1>\n{fragment(report)}\n</main>\n</body>\n</html>\n"
     )
 
@@ -50,7 +50,7 @@ def fragment(report: "VoteReport") -> str:
             f"{fit.df} degrees of freedom, p = {shown(fit.pvalue)}. In the 95% band of the model lie {fit.share_in_band:.1%} of "
             "the items; the band holds at least 95%, because votes are whole numbers.") + _figure(*_fit_figure(report))),
         ("Annotators", _annotators(report)),
-        ("The next spending", _table(report.spending, f"Gain of information for the same money; an item costs "
+        ("The next spending", _table(report.spending.map("{:.1%}".format), f"Gain of information for the same money; an item costs "
                                      f"{shown(report.cost_item)}, a vote {shown(report.cost_vote)}")
          + _note(f"For a study that starts afresh the best number of votes an item is {report.best_votes}.")),
         ("Other ways to make labels", _comparison(report)),
@@ -75,7 +75,7 @@ def _cell(value: object) -> str:
     if isinstance(value, float | int | np.number):
         if pd.isna(value):
             return ""
-        return f"{value:,}" if isinstance(value, int | np.integer) or float(value).is_integer() else shown(value)
+        return f"{int(value):,}" if np.isfinite(value) and float(value).is_integer() else shown(value)
     return str(value)
 
 

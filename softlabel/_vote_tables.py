@@ -35,7 +35,7 @@ class VoteTable:
 
 def where(table: pd.DataFrame, name: str, k: int) -> str:
     """Words for a row: its index, under the index's own name (such as "line", of a file) where it has one."""
-    return f"{name}, {table.index.name or 'row'} {table.index[k]!r}"
+    return f"{name}, {table.index.name or 'row'} {_listed(table.index[[k]])}"
 
 
 def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable:
@@ -48,11 +48,11 @@ def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable
         raise ValueError(f"votes has no elements: its shape is {votes.shape}")
     columns = _long_columns(votes)
     if columns is None:
-        votes = by_item(votes, "votes")
-        items, annotators = votes.index, votes.columns
+        wide = by_item(votes, "votes")
+        items, annotators = wide.index, wide.columns
         item = np.repeat(np.arange(len(items)), len(annotators))
         annotator = np.tile(np.arange(len(annotators)), len(items))
-        values = votes.to_numpy(object).ravel()
+        values = wide.to_numpy(object).ravel()
         item, items = pd.factorize(items[item])
     else:
         for role in ("item", "annotator"):
@@ -64,7 +64,7 @@ def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable
         values = votes[columns["label"]]
     label, labels = pd.factorize(values)
     there = label >= 0
-    is_positive = _which_positive(votes, columns, label, list(labels), positive)
+    is_positive = _which_positive(votes, 1 if columns else len(annotators), label, list(labels), positive)
 
     item, annotator, vote = item[there], annotator[there], is_positive[label[there]]
     pair, _ = pd.factorize(item.astype(np.int64) * len(annotators) + annotator)
@@ -73,9 +73,14 @@ def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable
     if repeats == "first" and again.any():
         item, annotator, vote = item[~again], annotator[~again], vote[~again]
     return VoteTable(
-        pd.Index(items), pd.Index(annotators), [x.item() if isinstance(x, np.generic) else x for x in labels],
+        _plain(items), _plain(annotators), [x.item() if isinstance(x, np.generic) else x for x in labels],
         item, annotator, vote, len(there), int((~there).sum()), int(again.sum()), contradictions,
     )
+
+
+def _plain(values: pd.Index) -> pd.Index:
+    """An index of the values themselves, where pandas would keep categories."""
+    return pd.Index(values.astype(values.categories.dtype) if isinstance(values, pd.CategoricalIndex) else values)
 
 
 def _long_columns(votes: pd.DataFrame) -> dict[str, Hashable] | None:
@@ -98,29 +103,27 @@ def _long_columns(votes: pd.DataFrame) -> dict[str, Hashable] | None:
 def by_item(table: pd.DataFrame, name: str) -> pd.DataFrame:
     """A table with the items in its index, from a column of theirs if there is one."""
     column = next((c for c in ROLES["item"] if c in table.columns), None)
-    if column is None:
-        return table
-    missing = table[column].isna().to_numpy()
+    missing = np.asarray((table.index if column is None else table[column]).isna())
     if missing.any():
         raise ValueError(f"{where(table, name, int(missing.argmax()))}: the item is missing{_more(missing)}")
-    return table.set_index(column).rename_axis("item")
+    return table if column is None else table.set_index(column).rename_axis("item")
 
 
 def _more(wrong: np.ndarray) -> str:
     return f" ({wrong.sum()} such rows in all)" if wrong.sum() > 1 else ""
 
 
-def _which_positive(votes: pd.DataFrame, columns: dict | None, label: np.ndarray, labels: list, positive: object) -> np.ndarray:
+def _which_positive(votes: pd.DataFrame, width: int, label: np.ndarray, labels: list, positive: object) -> np.ndarray:
+    """Which labels are the positive one; ``width`` entries stand in a row."""
     if not labels:
         raise ValueError("votes has no label at all: every one is missing")
     if len(labels) > 2:
         times = np.bincount(label[label >= 0])
         rare = int(times.argmin())
         k = int((label == rare).argmax())
-        row = k if columns else k // votes.shape[1]
         raise ValueError(
             f"votes has {len(labels)} different labels ({_listed(labels)}): there must be two classes. The rarest, "
-            f"{labels[rare]!r}, occurs {times[rare]} times, first in {where(votes, 'votes', row)}; "
+            f"{labels[rare]!r}, occurs {times[rare]} times, first in {where(votes, 'votes', k // width)}; "
             "mend it, recode it, or leave it empty (a missing vote)"
         )
     is_positive = np.array([_same(value, positive) for value in labels], dtype=bool)
@@ -139,6 +142,8 @@ def read_features(features: pd.DataFrame, columns: Sequence[Hashable] | None, tr
         k = int(twice.argmax())
         first = int((X.index == X.index[k]).argmax())
         raise ValueError(f"item {X.index[k]!r} has two rows: {where(features, 'features', first)} and {where(features, 'features', k)}")
+    if not X.columns.is_unique:
+        raise ValueError(f"features has more than one column named {X.columns[X.columns.duplicated()][0]!r}")
     if isinstance(truth, Hashable) and truth is not None:
         _must_have(X, [truth], "truth")
         X, truth = X.drop(columns=[truth]), X[truth]

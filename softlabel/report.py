@@ -121,7 +121,7 @@ class VoteReport:
             more = "more than chance" if self.overdispersion.pvalue < 0.05 else "not provably more than chance"
             out.append(f"Votes on an item hang together {more} and the features explain: alpha0 is {self.alpha0}.")
             out.append(f"If the model holds, the votes on an item are worth {self.efficiency} true labels.")
-        vote, item = self.spending["gain"]
+        item = self.spending["gain"].iloc[1]
         low, high = self.spending.loc["one more vote an item", ["low", "high"]]
         out.append(
             f"One more vote on each item would add {low:.1%} to {high:.1%} of information, the same money on new items {item:.1%}: "
@@ -247,7 +247,7 @@ def analyse_votes(
     truth_by_item = None if y is None else items["truth"].to_numpy()[at]
     truth_test = None if y is None else parts.against_truth(fit, X, tau, used["truth"].to_numpy())
     comparison, why = _comparison(table, at, X, items, rng)
-    log.info("compared with other labels" if comparison is not None else "%s", *([] if comparison is not None else [why]))
+    log.info("%s", why if comparison is None else "compared with other ways to make labels")
     report = VoteReport(
         fit, separation, alpha0, test,
         Interval(*(parts.pooled_efficiency(m, w) for w in (omega, *np.where(np.isnan(omegas), 0, omegas)[1:]))),
@@ -276,8 +276,8 @@ def _items(table: VoteTable, X: pd.DataFrame, y: Array | None) -> tuple[pd.DataF
 
 
 def _nothing_to_use(table: VoteTable, items: pd.DataFrame) -> str:
-    if not items["status"].isin(["no features"]).sum() < (items["votes"] > 0).sum():
-        there = items.index[items["status"] != "no features"]
+    if not (items["status"][items["votes"] > 0] != "no features").any():
+        there = items.index[items["status"] == "no votes"]
         return (
             f"no item of votes is in features: votes have items {_listed(table.items[:3])}, features {_listed(there[:3])}; "
             "they must be the same and of the same type"
@@ -319,7 +319,7 @@ def _comparison(table: VoteTable, at: np.ndarray, X: pd.DataFrame, items: pd.Dat
 def _counted(table: VoteTable, items: pd.DataFrame) -> dict[str, int]:
     status = items["status"].value_counts()
     return {
-        "rows of votes": table.n_rows,
+        "votes read": table.n_rows,
         "missing votes": table.n_missing,
         "repeated votes": table.n_repeats,
         "votes used": int(items.loc[items["status"] == "used", "votes"].sum()),
