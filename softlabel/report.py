@@ -370,15 +370,15 @@ def _set_aside(report: VoteReport, repeats: str, why: str) -> list[str]:
     """What was not used, and the first few names."""
     out, counted = [], report.counted
     if counted["missing votes"]:
-        out.append(f"{counted['missing votes']:,} votes are missing (no label).")
+        out.append(f"Votes without a label, not used: {counted['missing votes']:,}.")
     if counted["repeated votes"]:
-        what = "not counted" if repeats == "first" else "counted like any other"
+        what = "not used" if repeats == "first" else "used like any other"
         out.append(
-            f"{counted['repeated votes']:,} votes repeat the annotator's vote on the item and are {what}; "
-            f"{counted['contradictory repeats']:,} of them contradict the first."
+            f"Further votes of an annotator on the same item, {what}: {counted['repeated votes']:,}; "
+            f"of them contradict the first: {counted['contradictory repeats']:,}."
         )
     for what in ("no votes", "no features", "incomplete features"):
         names = report.items.index[report.items["status"] == what]
         if len(names):
-            out.append(f"{len(names):,} items have {what} and were not used: {_listed(names)}.")
+            out.append(f"Items with {what}, not used: {len(names):,} ({_listed(names)}).")
     return [*out, *([f"{why[0].upper()}{why[1:]}."] if why else [])]
