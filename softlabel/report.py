@@ -118,8 +118,8 @@ class VoteReport:
         if self.overdispersion is None:
             out.append("No item has two votes, so alpha0 cannot be known; a single vote is worth one true label whatever it is.")
         else:
-            more = "more than chance" if self.overdispersion.pvalue < 0.05 else "not provably more than chance"
-            out.append(f"Votes on an item hang together {more} and the features explain: alpha0 is {self.alpha0}.")
+            hang = "hang together" if self.overdispersion.pvalue < 0.05 else "are not shown to hang together"
+            out.append(f"Beyond what the features explain, votes on an item {hang}: alpha0 is {self.alpha0}.")
             out.append(f"If the model holds, the votes on an item are worth {self.efficiency} true labels.")
         item = self.spending["gain"].iloc[1]
         low, high = self.spending.loc["one more vote an item", ["low", "high"]]

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 import numpy as np
 import pandas as pd
 import pytest
+import sympy as sp
 from bs4 import BeautifulSoup
 from scipy import stats
 from scipy.special import expit
@@ -118,6 +119,45 @@ def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0, c0, c1):
         worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 40)]
         if best.value < 40:
             assert np.isclose(worth[int(best.value) - 1], max(worth), rtol=1e-9)
+
+
+def test_one_more_vote_symbolically():
+    """The rule, and the factor for any two numbers of votes."""
+    m, a, c0, c1 = sp.symbols("m alpha0 c0 c1", positive=True)
+    gain = (m + 1) * (m + a) / ((m + 1 + a) * m) - 1
+    top = sp.numer(sp.together(gain - c1 / (c0 + c1 * m)))
+    assert sp.expand(top - (a * c0 - c1 * m * (m + 1))) == 0
+    one, two, w = sp.symbols("m1 m2 w", positive=True)
+    mean, square = ((1 - w) * one**r + w * two**r for r in (1, 2))
+    meat = (1 - w) * one * (one + a) / (1 + a) + w * two * (two + a) / (1 + a)
+    assert sp.simplify(mean**2 / meat - mean**2 * (1 + a) / (square + a * mean)) == 0
+
+
+@pytest.mark.parametrize("rule", [
+    lambda m, r: m**2 < r, lambda m, r: (m + 1) ** 2 < r, lambda m, r: m * (m - 1) < r, lambda m, r: m < r,
+], ids=["m^2", "(m + 1)^2", "m (m - 1)", "m"])
+def test_other_rules_for_one_more_vote_fail(rule):
+    """Negative: each altered rule gives wrong advice somewhere."""
+    cases = [(m, alpha0) for m in range(1, 12) for alpha0 in np.arange(0.25, 160, 0.5)]
+    advice = [parts.spending(np.full(3, m), np.full(3, 1 / alpha0), 1, 1)[1] == "more votes" for m, alpha0 in cases]
+    assert advice == [m * (m + 1) < alpha0 for m, alpha0 in cases]
+    assert advice != [rule(m, alpha0) for m, alpha0 in cases]
+
+
+def test_votes_asked_for_where_people_disagree_break_the_condition():
+    """Negative: a third vote only after two that differ. Pooled votes are then biased; two votes of each item are not."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(200_000, 1))
+    tau = expit(2 * x)
+    p = sample_probabilities(np.column_stack([tau, 1 - tau]), 1.0, rng)[:, :1]
+    votes = rng.random((len(x), 3)) < p
+    asked = np.where(votes[:, 0] != votes[:, 1], 3, 2)
+    adaptive = np.where(asked == 3, votes.sum(axis=1), 2 * votes[:, 0])
+    slopes = {}
+    for name, (s, m) in {"adaptive": (adaptive, asked), "two": (votes[:, :2].sum(axis=1), 2), "three": (votes.sum(axis=1), 3)}.items():
+        fit = fit_logistic(x, np.column_stack([s, m - s]))
+        slopes[name] = (fit.coef[1] - 2) / fit.stderr()[1]
+    assert slopes["adaptive"] < -8 and abs(slopes["two"]) < 4 and abs(slopes["three"]) < 4
 
 
 def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_feature():
