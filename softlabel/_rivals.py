@@ -22,14 +22,14 @@ def aggregate(item: np.ndarray, annotator: np.ndarray, positive: np.ndarray, n: 
     m, s = np.bincount(item, minlength=n), np.bincount(item[positive], minlength=n)
     labels = {"majority vote": np.where(2 * s == m, 0.5, 2 * s > m)}
     if has_crowd_kit():
-        from crowdkit.aggregation import GLAD, DawidSkene  # optional, and slow to import
-
         frame = pd.DataFrame({"task": item, "worker": annotator, "label": positive.astype(int)})
-        for name, method in (("Dawid-Skene", DawidSkene(n_iter=100)), ("GLAD", GLAD(n_iter=100))):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of its libraries
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its libraries
+            from crowdkit.aggregation import GLAD, DawidSkene  # optional, and slow to import
+
+            for name, method in (("Dawid-Skene", DawidSkene(n_iter=100)), ("GLAD", GLAD(n_iter=100))):
                 table = method.fit_predict_proba(frame)
-            labels[name] = table.reindex(index=range(n), columns=[0, 1]).fillna(0)[1].to_numpy(float)
+                labels[name] = table.reindex(index=range(n), columns=[0, 1]).fillna(0)[1].to_numpy(float)
     return labels
 
 
