@@ -12,6 +12,7 @@ from softlabel.logistic import BatchFit, LogisticFit, fit_logistic, fit_logistic
 from softlabel.misspecified import FitLimit, fit_limit
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
+from softlabel.report import VoteReport, analyse_votes
 from softlabel.separation import find_separation
 
 __version__ = "0.1.0"
@@ -25,7 +26,9 @@ __all__ = [
     "SeparationWarning",
     "TwoClassNormal",
     "VoteDesign",
+    "VoteReport",
     "alpha0_interval",
+    "analyse_votes",
     "bootstrap_alpha0",
     "design_votes",
     "dm_logpmf",

@@ -1,4 +1,4 @@
-"""Exercises on speed and on large runs."""
+"""Exercises on speed, on large runs and on reports."""
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -160,4 +160,172 @@ def _():
         ],
         "How do the standard error and the number of training sets hang together?",
         rtol=0.06,
+    )
+
+
+# Your own votes
+
+
+@exercise("own.hand")
+def _():
+    grid = [(5.0, 1.0, 1.0), (6.5, 1.0, 1.0), (5.0, 10.0, 1.0), (0.2, 1.0, 4.0), (50.0, 3.0, 2.0), (20.9, 1.0, 1.0)]
+
+    def right(alpha0, c0, c1):  # by trying all
+        m = np.arange(1, 1000)
+        return m[np.argmax(m / (m + alpha0) / (c0 + c1 * m))]
+
+    return Exercise(
+        "a function of alpha0, c0 and c1 that gives a whole number of votes",
+        formula(grid), at(grid, "alpha0", "c0", "c1"), np.array([right(*args) for args in grid], dtype=float),
+        [
+            Mistake(lambda a, c0, c1: np.sqrt(a * c0 / c1), "That need not be whole, and can be below 1."),
+            Mistake(lambda a, c0, c1: max(np.round(np.sqrt(a * c0 / c1)), 1), "The nearest whole number is not always the best."),
+            Mistake(lambda a, c0, c1: max(np.ceil(np.sqrt(a * c0 / c1)), 1), "Solve m (m + 1) = r, and not m m = r."),
+            Mistake(lambda a, c0, c1: max(np.floor((np.sqrt(1 + 4 * a * c0 / c1) - 1) / 2), 1),
+                    "There the next vote still pays: round up."),
+            Mistake(lambda a, c0, c1: np.ceil((np.sqrt(1 + 4 * a * c1 / c0) - 1) / 2), "The costs are exchanged."),
+        ],
+        "Go on while m (m + 1) is below alpha0 c0 / c1.",
+        rtol=0, atol=1e-6,
+    )
+
+
+@exercise("own.code")
+def _():
+    def worth(votes, alpha0=3):  # the sandwich, item by item
+        bread = np.mean(votes)
+        return bread**2 / np.mean([k * (k + alpha0) / (1 + alpha0) for k in votes])
+
+    def theorem(m, alpha0=3):
+        return m * (1 + alpha0) / (m + alpha0)
+
+    return Exercise(
+        "two numbers, the true labels an item is worth, evenly and with every second item",
+        numbers(["evenly", "every_second"]), ["evenly", "every second item"], np.array([worth([3, 3]), worth([4, 2])]),
+        [
+            Mistake((worth([4, 2]), worth([3, 3])), "The two are exchanged."),
+            Mistake((None, (theorem(4) + theorem(2)) / 2), "That is the mean of the items' own factors; a pooled fit weighs votes alike."),
+            Mistake((None, theorem(3)), "The mean number of votes is not enough: they are unequal."),
+            Mistake((theorem(2), None), "That is before the money is spent: there are three votes on each item then."),
+        ],
+        "Use the formula for unequal numbers, with the votes [3, 3] and [4, 2].",
+        rtol=1e-6,
+    )
+
+
+@exercise("own.further")
+def _():
+    grid = [(tau, alpha0) for tau in (0.9, 0.5, 0.2) for alpha0 in (0.5, 2.0, 50.0)]
+
+    def right(tau, alpha0):  # over the probability of the item
+        nodes, weights = special.roots_jacobi(40, alpha0 * (1 - tau) - 1, alpha0 * tau - 1)
+        p, w = (1 + nodes) / 2, weights / weights.sum()
+        differ = 2 * p * (1 - p)
+        return w @ (2 * p + differ * p) / (w @ (2 + differ))
+
+    def mixed(tau, alpha0, third):
+        d = 2 * tau * (1 - tau) * alpha0 / (1 + alpha0)
+        return (2 * tau + d * third) / (2 + d)
+
+    return Exercise(
+        "a function of tau and alpha0 that gives the limit of the share",
+        formula(grid), at(grid, "tau", "alpha0"), np.array([right(*args) for args in grid]),
+        [
+            Mistake(lambda tau, a: tau, "That would be so if the number of votes did not depend on the votes."),
+            Mistake(lambda tau, a: mixed(tau, a, 0.5), "The third vote knows more than that two disagreed: it still depends on tau."),
+            Mistake(lambda tau, a: mixed(tau, 1e12, (a * tau + 1) / (a + 2)), "Votes on an item are correlated: they differ more rarely."),
+            Mistake(lambda tau, a: tau + tau * (1 - tau) * a / (1 + a) * (a * tau + 1) / (a + 2),
+                    "Divide by the mean number of votes that were asked for, not by two."),
+        ],
+        "Expected positive votes over expected votes. After one vote of each kind the next has mean (alpha0 tau + 1) / (alpha0 + 2).",
+        rtol=1e-6,
+    )
+
+
+# Reading a report
+
+
+@exercise("reading.hand")
+def _():
+    tables = [(np.array([5.0, 5, 5, 4, 3]), np.array([5.0, 3, 1, 2, 1]), 4), (np.array([7.0, 2, 3]), np.array([6.0, 1, 1]), 0)]
+
+    def right(m, s, k):  # over all ways in which he may have voted
+        counts = np.ones(1)
+        for q in s / m:
+            counts = np.convolve(counts, [1 - q, q])
+        values = np.arange(len(counts))
+        mean = counts @ values
+        return (k - mean) / np.sqrt(counts @ (values - mean) ** 2)
+
+    def measure(function):
+        return np.array([floats(call(function, m.copy(), s.copy(), k)).sum() for m, s, k in tables])
+
+    def share(m, s):
+        return s.sum() / m.sum()
+
+    return Exercise(
+        "a function of two arrays m and s and a number k that gives z",
+        measure, ["z of the first table", "z of the second table"], np.array([right(*args) for args in tables]),
+        [
+            Mistake(lambda m, s, k: (k - len(m) * share(m, s)) / np.sqrt(len(m) * share(m, s) * (1 - share(m, s))),
+                    "That takes all items to be alike. Each has a share of its own, and unanimous ones have no variance."),
+            Mistake(lambda m, s, k: k - (s / m).sum(), "Divide by the standard deviation."),
+            Mistake(lambda m, s, k: (k - (s / m).sum()) / (s / m * (1 - s / m)).sum(), "Divide by the standard deviation, not the variance."),
+            Mistake(lambda m, s, k: ((s / m).sum() - k) / np.sqrt((s / m * (1 - s / m)).sum()), "The sign: too many positive votes count up."),
+        ],
+        "The number of his positive votes is a sum of independent ones: add up means and variances.",
+        rtol=1e-6,
+    )
+
+
+@exercise("reading.code")
+def _():
+    grid = [(tau, m) for tau in (0.5, 0.8, 0.99) for m in (2, 3, 10)]
+
+    def right(tau, m):  # votes counted, annotator by annotator
+        p = np.r_[0.5, np.full(m - 1, tau)]
+        return np.log(p.sum()) - np.log((1 - p).sum())
+
+    return Exercise(
+        "a function of tau and m that gives log-odds",
+        formula(grid), at(grid, "tau", "m"), np.array([right(*args) for args in grid]),
+        [
+            Mistake(lambda tau, m: ((m - 1) * tau + 0.5) / m, "That is the probability. Take its log-odds."),
+            Mistake(lambda tau, m: (m - 1) / m * special.logit(tau), "Probabilities are averaged, not log-odds."),
+            Mistake(lambda tau, m: special.logit((m * tau + 0.5) / (m + 1)), "The coin is one of the m, not one more."),
+        ],
+        "What is the probability that a vote picked at random is positive?",
+        rtol=1e-6, atol=1e-9,
+    )
+
+
+@exercise("reading.further")
+def _():
+    grid = [(0.5, 0.5), (0.7, 0.5), (0.2, 1.0), (0.7, -0.5)]
+
+    def right(tau, b):
+        said = special.expit(special.logit(tau) + b)
+
+        def power(n):
+            reach = stats.norm.isf(0.025) * np.sqrt(said * (1 - said) / n)
+            mean = stats.norm(tau, np.sqrt(tau * (1 - tau) / n))
+            return mean.sf(said + reach) + mean.cdf(said - reach) - 0.8
+
+        return optimize.brentq(power, 5, 1e5)
+
+    def simple(tau, b, u=1.959964, v=0.841621, of=lambda tau, said: (said, said)):
+        said = special.expit(special.logit(tau) + b)
+        one, two = (np.sqrt(p * (1 - p)) for p in of(tau, said))
+        return ((u * one + v * two) / (said - tau)) ** 2
+
+    return Exercise(
+        "a function of tau and b that gives the number of true labels",
+        formula(grid), at(grid, "tau", "b"), np.array([right(*args) for args in grid]),
+        [
+            Mistake(lambda tau, b: simple(tau, b, v=0.0, of=lambda t, s: (s, s)), "That finds it with probability one half only."),
+            Mistake(lambda tau, b: simple(tau, b, u=1.644854, of=lambda t, s: (s, t)), "The bias may go either way: test on both sides."),
+            Mistake(lambda tau, b: np.sqrt(simple(tau, b, of=lambda t, s: (s, t))), "Square it: the error falls with the root of n."),
+        ],
+        "The mean of n true labels is tested against what the votes say, and scatters around the truth.",
+        rtol=0.005,
     )

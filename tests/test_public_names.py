@@ -15,11 +15,11 @@ from softlabel import claims, datasets
 
 NAMES = {
     "Alpha0Fit", "BatchFit", "ConvergenceWarning", "FitLimit", "LogisticFit", "SeparationWarning", "TwoClassNormal",
-    "VoteDesign", "alpha0_interval", "bootstrap_alpha0", "design_votes", "dm_logpmf", "estimate_alpha0",
-    "find_separation", "fit_limit", "fit_logistic", "fit_logistic_batch", "godambe_information", "load_adult_content",
-    "load_bluebirds", "load_breast_cancer", "load_gastroenterology", "overdispersion_test", "relative_efficiency",
-    "sample_probabilities", "sample_votes", "simulate_breast_cancer", "simulate_relative_efficiency",
-    "variance_inflation",
+    "VoteDesign", "VoteReport", "alpha0_interval", "analyse_votes", "bootstrap_alpha0", "design_votes", "dm_logpmf",
+    "estimate_alpha0", "find_separation", "fit_limit", "fit_logistic", "fit_logistic_batch", "godambe_information",
+    "load_adult_content", "load_bluebirds", "load_breast_cancer", "load_gastroenterology", "overdispersion_test",
+    "relative_efficiency", "sample_probabilities", "sample_votes", "simulate_breast_cancer",
+    "simulate_relative_efficiency", "variance_inflation",
 }
 SIGNATURES = {
     softlabel.fit_logistic: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
@@ -41,6 +41,9 @@ SIGNATURES = {
         "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1, memory=None",
     softlabel.simulate_breast_cancer:
         "ms, alphas, n_train=50, n_splits=100, rng=None, n_jobs=-1, method='glm', memory=None",
+    softlabel.analyse_votes:
+        "votes, features, *, positive, truth=None, columns=None, repeats='first', cost_item=1.0, cost_vote=1.0, level=0.95, "
+        "rng=0",
     softlabel.TwoClassNormal: "mean1, mean2, cov, prior1=0.5",
     softlabel.TwoClassNormal.canonical: "delta, p=2, prior1=0.5",
     softlabel.TwoClassNormal.sample: "self, n, rng=None, size=None",
@@ -68,6 +71,9 @@ FIELDS = {
     softlabel.BatchFit: ["coef", "converged", "n_iter"],
     softlabel.VoteDesign: ["n_items", "m", "worth", "cost", "root", "n_truth"],
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
+    softlabel.VoteReport: ["fit", "separation", "alpha0", "overdispersion", "efficiency", "efficiency_direct", "goodness_of_fit",
+                           "calibration", "histogram", "spending", "advice", "best_votes", "annotators", "items", "truth",
+                           "comparison", "counted", "warnings", "set_aside", "positive", "level", "cost_item", "cost_vote"],
     datasets.VoteData: ["X", "counts", "y", "votes", "source"],
 }
 
@@ -141,7 +147,7 @@ def test_importing_and_using_it_changes_no_global_state():
 def test_every_import_is_declared():
     # A package that comes along with another one, such as the book's tools, is missing after a plain "pip install .".
     root = Path(__file__).parents[1]
-    distribution = {"sklearn": "scikit-learn", "yaml": "PyYAML"}
+    distribution = {"sklearn": "scikit-learn", "yaml": "PyYAML", "crowdkit": "crowd-kit"}
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = {d.split(">=")[0] for group in project.get("optional-dependencies", {}).values() for d in group}
     anywhere, at_import = set(), set()

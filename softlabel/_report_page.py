@@ -1,0 +1,192 @@
+"""A report on votes as HTML: a fragment for notebooks, or a page that needs no other file; its figures."""
+
+import io
+from base64 import b64encode
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from softlabel._report_parts import pooled_efficiency, shown
+
+if TYPE_CHECKING:
+    from softlabel.report import VoteReport
+
+MOST_ROWS = 50  # of a table on the page
+STYLE = {
+    "svg.fonttype": "path", "svg.hashsalt": "softlabel", "font.family": "DejaVu Sans", "font.size": 9, "axes.spines.top": False,
+    "axes.spines.right": False, "legend.frameon": False, "figure.facecolor": "white", "savefig.facecolor": "white",
+}
+BLUE, RED = "#0072B2", "#D55E00"
+
+
+def page(report: "VoteReport") -> str:
+    """A whole document."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>Report on votes</title>\n'
+        "<style>:root { color-scheme: light dark; } body { margin: 1.5rem auto; max-width: 52rem; padding: 0 1rem; } h1 { font-family: Charter, Cambria, 'DejaVu Serif', Georgia, serif; }</style>\n"
+        f"</head>\n<body>\n<main>\n<h1>Report on votes</h1>\n{fragment(report)}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def fragment(report: "VoteReport") -> str:
+    """What goes into a page or under a cell; every text of the user's is escaped."""
+    css = files("softlabel").joinpath("report.css").read_text(encoding="utf-8")
+    fit = report.goodness_of_fit
+    sections = [
+        ("In short", _paragraphs(report.sentences())),
+        ("Reasons for doubt", f'<div class="warnings">{_list(report.warnings)}</div>' if report.warnings else "<p>None found.</p>"),
+        ("What was read", _table(_counts(report), "The tables in numbers") + _list(report.set_aside)),
+        ("Coefficients", _table(report.fit.summary(level=report.level), "Log-odds of the positive class, sandwich errors")
+         + _note("Errors and intervals are over items. They say nothing about annotators other than these.")),
+        ("What the votes are worth", _worth(report) + _figure(*_efficiency_figure(report))),
+        ("Does the model fit?", _note(
+            f"Observed against expected votes in {len(report.calibration)} groups of items: statistic {shown(fit.statistic)} on "
+            f"{fit.df} degrees of freedom, p = {shown(fit.pvalue)}. In the 95% band of the model lie {fit.share_in_band:.1%} of "
+            "the items; the band holds at least 95%, because votes are whole numbers.") + _figure(*_fit_figure(report))),
+        ("Annotators", _annotators(report)),
+        ("The next spending", _table(report.spending.map("{:.1%}".format), f"Gain of information for the same money; an item costs "
+                                     f"{shown(report.cost_item)}, a vote {shown(report.cost_vote)}")
+         + _note(f"For a study that starts afresh the best number of votes an item is {report.best_votes}.")),
+        ("Other ways to make labels", _comparison(report)),
+    ]
+    body = "\n".join(f"<section>\n<h2>{title}</h2>\n{content}\n</section>" for title, content in sections)
+    return f'<style>{css}</style>\n<div class="softlabel-report">\n{body}\n</div>'
+
+
+def _paragraphs(texts: list[str]) -> str:
+    return "\n".join(f"<p>{escape(text)}</p>" for text in texts)
+
+
+def _list(texts: tuple[str, ...]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>" if texts else ""
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>'
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float | int | np.number):
+        if pd.isna(value):
+            return ""
+        return f"{int(value):,}" if np.isfinite(value) and float(value).is_integer() else shown(value)
+    return str(value)
+
+
+def _table(frame: pd.DataFrame, caption: str) -> str:
+    """A table in its own box, that scrolls where it is too wide; a keyboard reaches the box."""
+    more = f" (the first {MOST_ROWS} of {len(frame):,})" if len(frame) > MOST_ROWS else ""
+    frame = frame.head(MOST_ROWS)
+    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in [frame.index.name or "", *frame.columns])
+    rows = "".join(
+        f'<tr><th scope="row">{escape(str(label))}</th>{"".join(f"<td>{escape(_cell(v))}</td>" for v in row)}</tr>'
+        for label, row in zip(frame.index, frame.astype(object).itertuples(index=False, name=None))
+    )
+    label = escape(f"{caption}{more}", quote=True)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table><caption>{label}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _counts(report: "VoteReport") -> pd.DataFrame:
+    votes = report.items.loc[report.items["status"] == "used", "votes"]
+    spread = {f"votes an item, {name}": shown(value) for name, value in votes.agg(["min", "mean", "max"]).items()}
+    return pd.DataFrame({"number": {**report.counted, **spread}}).rename_axis("what")
+
+
+def _worth(report: "VoteReport") -> str:
+    rows = {"alpha0": report.alpha0, "true labels an item is worth": report.efficiency}
+    table = pd.DataFrame(rows, index=["value", "low", "high"]).T.rename_axis("quantity")
+    texts = [
+        f"From the scatter of the votes alone, without the Dirichlet-multinomial, an item is worth "
+        f"{shown(report.efficiency_direct)} true labels. The intervals hold the coefficients fixed."
+    ]
+    if report.overdispersion:
+        texts.append(
+            f"Test that votes are independent given the features: statistic {shown(report.overdispersion.statistic)}, "
+            f"p = {shown(report.overdispersion.pvalue)}."
+        )
+    return _table(table.map(shown), f"Estimates with {report.level:.0%} intervals") + "".join(map(_note, texts))
+
+
+def _annotators(report: "VoteReport") -> str:
+    frame = report.annotators
+    worst = frame[["z positive", "z agreement"]].abs().max(axis=1).fillna(-1).sort_values(ascending=False, kind="stable").index
+    return _table(frame.loc[worst], "Annotators, those first who differ most from all on the same items") + _note(
+        "Shares of positive votes, and of the other votes on the same items that agree; beside each what exchangeable annotators "
+        "would have there, and the difference in standard errors."
+    )
+
+
+def _comparison(report: "VoteReport") -> str:
+    if report.comparison is None:
+        return "<p>Not compared; the reason is under what was read.</p>"
+    return _table(report.comparison, "Logistic rules trained on each kind of label, judged by the truth of items held out") + _note(
+        "More than pooled: the log-loss beyond that of pooled votes, with the standard error of the difference. Labels right: how "
+        "many of the made labels themselves are true."
+    )
+
+
+def _figure(figure: Figure, alt: str, caption: str) -> str:
+    out = io.StringIO()
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    data = b64encode(out.getvalue().encode()).decode()
+    return (
+        f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{escape(alt, quote=True)}">'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )
+
+
+def _efficiency_figure(report: "VoteReport") -> tuple[Figure, str, str]:
+    m = report.items.loc[report.items["status"] == "used", "votes"].mean()
+    grid = np.arange(1, max(2 * m, 10) + 1)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(6.4, 2.8), layout="constrained")
+        ax = figure.subplots()
+        ends = report.alpha0 if report.overdispersion else (np.inf, 0.0, np.inf)
+        value, low, high = (
+            np.array([pooled_efficiency(np.array([k]), 1 / a if a else np.inf) for k in grid]) for a in ends
+        )
+        ax.fill_between(grid, low, high, color=BLUE, alpha=0.2, linewidth=0, label=f"{report.level:.0%} interval")
+        if report.overdispersion:
+            ax.plot(grid, value, color=BLUE, label="estimate")
+        ax.plot(grid, grid, color="0.4", linestyle=":", label="independent votes")
+        ax.plot(m, report.efficiency.value, "o", color=RED, label="these votes")
+        ax.set(xlabel="votes an item", ylabel="true labels it is worth", ylim=(0, min(grid[-1], 1.3 * high[-1])))
+        ax.legend(loc="upper left")
+    alt = (
+        f"Curve of true labels an item is worth against votes an item, from 1 to {shown(value[-1])} at {grid[-1]:.0f} votes, with "
+        f"a band. A dot marks these votes: {shown(m)} an item, worth {shown(report.efficiency.value)}."
+    )
+    return figure, alt, "What equal numbers of votes on each item are worth. The dot lies below the line where numbers are unequal."
+
+
+def _fit_figure(report: "VoteReport") -> tuple[Figure, str, str]:
+    table, groups = report.histogram, report.calibration
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(6.8, 2.9), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        left.bar(table.index, table["observed"], width=0.7, color="0.85", edgecolor="0.5", label="observed")
+        left.plot(table.index, table["expected"], "o-", color=BLUE, markersize=4, label="model")
+        left.plot(table.index, table["independent votes"], "s--", color=RED, markersize=3, label="independent")
+        left.set(xlabel=f"positive votes of {table.index[-1]}", ylabel="items")
+        left.legend()
+        right.axline((0, 0), slope=1, color="0.4", linestyle=":")
+        expected, observed, error = (groups[c] / groups["votes"] for c in ("expected", "observed", "stderr"))
+        right.errorbar(expected, observed, 1.96 * error, fmt="o", color=BLUE, markersize=4, capsize=2)
+        right.set(xlabel="expected share of positive votes", ylabel="observed share", xlim=(-0.03, 1.03), ylim=(-0.05, 1.05))
+    gap = (observed - expected).abs().max()
+    alt = (
+        f"Left: bars of the number of items by positive votes, beside the model's and independent votes' expectation. Right: "
+        f"observed against expected share of positive votes in {len(groups)} groups, at most {shown(gap)} apart."
+    )
+    caption = "Left: items by their positive votes, at the commonest number of votes. Right: groups of items, with 95% bars."
+    return figure, alt, caption

@@ -1,0 +1,197 @@
+"""Tables of votes and of features as people keep them, read into codes and numbers; every row is used or counted."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softlabel._checks import Array, _listed, _same
+
+ROLES = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
+
+
+@dataclass(frozen=True, eq=False)
+class VoteTable:
+    """Votes as codes into ``items`` and ``annotators``, one element a vote that counts."""
+
+    items: pd.Index
+    annotators: pd.Index
+    labels: list[Any]
+    item: np.ndarray
+    annotator: np.ndarray
+    positive: np.ndarray
+    n_rows: int
+    n_missing: int
+    n_repeats: int
+    n_contradictions: int
+
+    def count(self) -> tuple[Array, Array]:
+        """Votes, and positive votes, on each item."""
+        n = len(self.items)
+        return np.bincount(self.item, minlength=n), np.bincount(self.item[self.positive], minlength=n)
+
+
+def where(table: pd.DataFrame, name: str, k: int) -> str:
+    """Words for a row: its index, under the index's own name (such as "line", of a file) where it has one."""
+    return f"{name}, {table.index.name or 'row'} {_listed(table.index[[k]])}"
+
+
+def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable:
+    """Votes from a long table (item, annotator, label), or from a wide one with an annotator in each column."""
+    if not isinstance(votes, pd.DataFrame):
+        raise ValueError(f"votes must be a DataFrame, got {type(votes).__name__}")
+    if not isinstance(repeats, str) or repeats not in ("first", "keep"):
+        raise ValueError(f"repeats must be 'first' or 'keep', got {repeats!r}")
+    if not votes.size:
+        raise ValueError(f"votes has no elements: its shape is {votes.shape}")
+    columns = _long_columns(votes)
+    if columns is None:
+        wide = by_item(votes, "votes")
+        items, annotators = wide.index, wide.columns
+        item = np.repeat(np.arange(len(items)), len(annotators))
+        annotator = np.tile(np.arange(len(annotators)), len(items))
+        values = wide.to_numpy(object).ravel()
+        item, items = pd.factorize(items[item])
+    else:
+        for role in ("item", "annotator"):
+            missing = votes[columns[role]].isna().to_numpy()
+            if missing.any():
+                raise ValueError(f"{where(votes, 'votes', int(missing.argmax()))}: the {role} is missing{_more(missing)}")
+        item, items = pd.factorize(votes[columns["item"]])
+        annotator, annotators = pd.factorize(votes[columns["annotator"]])
+        values = votes[columns["label"]]
+    label, labels = pd.factorize(values)
+    there = label >= 0
+    is_positive = _which_positive(votes, 1 if columns else len(annotators), label, list(labels), positive)
+
+    item, annotator, vote = item[there], annotator[there], is_positive[label[there]]
+    pair, _ = pd.factorize(item.astype(np.int64) * len(annotators) + annotator)
+    again = pd.Series(pair).duplicated().to_numpy()
+    contradictions = int((vote[again] != vote[~again][pair[again]]).sum())
+    if repeats == "first" and again.any():
+        item, annotator, vote = item[~again], annotator[~again], vote[~again]
+    return VoteTable(
+        _plain(items), _plain(annotators), [x.item() if isinstance(x, np.generic) else x for x in labels],
+        item, annotator, vote, len(there), int((~there).sum()), int(again.sum()), contradictions,
+    )
+
+
+def _plain(values: pd.Index) -> pd.Index:
+    """An index of the values themselves, where pandas would keep categories."""
+    return pd.Index(values.astype(values.categories.dtype) if isinstance(values, pd.CategoricalIndex) else values)
+
+
+def _long_columns(votes: pd.DataFrame) -> dict[str, Hashable] | None:
+    """The column of each role; None if the table is wide."""
+    found = {role: [name for name in names if name in votes.columns] for role, names in ROLES.items()}
+    for role, names in found.items():
+        if len(names) > 1:
+            raise ValueError(f"votes has columns {names[0]!r} and {names[1]!r}, but only one can be the {role}")
+    if not votes.columns.is_unique:
+        raise ValueError(f"votes has more than one column named {votes.columns[votes.columns.duplicated()][0]!r}")
+    absent = [role for role, names in found.items() if not names]
+    if len(absent) > 1:
+        return None
+    if absent:
+        wanted = " or ".join(map(repr, ROLES[absent[0]]))
+        raise ValueError(f"votes has no column for the {absent[0]} ({wanted}); its columns are {_listed(votes.columns)}")
+    return {role: names[0] for role, names in found.items()}
+
+
+def by_item(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """A table with the items in its index, from a column of theirs if there is one."""
+    column = next((c for c in ROLES["item"] if c in table.columns), None)
+    missing = np.asarray((table.index if column is None else table[column]).isna())
+    if missing.any():
+        raise ValueError(f"{where(table, name, int(missing.argmax()))}: the item is missing{_more(missing)}")
+    return table if column is None else table.set_index(column).rename_axis("item")
+
+
+def _more(wrong: np.ndarray) -> str:
+    return f" ({wrong.sum()} such rows in all)" if wrong.sum() > 1 else ""
+
+
+def _which_positive(votes: pd.DataFrame, width: int, label: np.ndarray, labels: list, positive: object) -> np.ndarray:
+    """Which labels are the positive one; ``width`` entries stand in a row."""
+    if not labels:
+        raise ValueError("votes has no label at all: every one is missing")
+    if len(labels) > 2:
+        times = np.bincount(label[label >= 0])
+        rare = int(times.argmin())
+        k = int((label == rare).argmax())
+        raise ValueError(
+            f"votes has {len(labels)} different labels ({_listed(labels)}): there must be two classes. The rarest, "
+            f"{labels[rare]!r}, occurs {times[rare]} times, first in {where(votes, 'votes', k // width)}; "
+            "mend it, recode it, or leave it empty (a missing vote)"
+        )
+    is_positive = np.array([_same(value, positive) for value in labels], dtype=bool)
+    if not is_positive.any():
+        raise ValueError(f"positive={positive!r} is not among the labels of votes ({_listed(labels)})")
+    return is_positive
+
+
+def read_features(features: pd.DataFrame, columns: Sequence[Hashable] | None, truth: object) -> tuple[pd.DataFrame, pd.Series | None]:
+    """Features as floats, nan where missing, items in the index; and the truth, taken out of them if it is a column."""
+    if not isinstance(features, pd.DataFrame):
+        raise ValueError(f"features must be a DataFrame, got {type(features).__name__}")
+    X = by_item(features, "features")
+    twice = X.index.duplicated()
+    if twice.any():
+        k = int(twice.argmax())
+        first = int((X.index == X.index[k]).argmax())
+        raise ValueError(f"item {X.index[k]!r} has two rows: {where(features, 'features', first)} and {where(features, 'features', k)}")
+    if not X.columns.is_unique:
+        raise ValueError(f"features has more than one column named {X.columns[X.columns.duplicated()][0]!r}")
+    if isinstance(truth, Hashable) and truth is not None:
+        _must_have(X, [truth], "truth")
+        X, truth = X.drop(columns=[truth]), X[truth]
+    if columns is not None:
+        _must_have(X, columns, "columns")
+        X = X[list(columns)]
+    if not X.size:
+        raise ValueError(f"features has no numbers: {len(X)} items and {X.shape[1]} columns of features")
+    return pd.DataFrame({name: _floats(X[name], name, features) for name in X.columns}, index=X.index.rename("item")), truth
+
+
+def _must_have(X: pd.DataFrame, names: Sequence[Hashable], argument: str) -> None:
+    for name in names:
+        if name not in X.columns:
+            raise ValueError(f"{argument}: features has no column {name!r}; its columns are {_listed(X.columns)}")
+
+
+def _floats(column: pd.Series, name: Hashable, features: pd.DataFrame) -> Array:
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
+    wrong = (np.isnan(numbers) & column.notna().to_numpy()) | np.isinf(numbers)
+    if wrong.any():
+        k = int(wrong.argmax())
+        raise ValueError(
+            f"{where(features, 'features', k)} (item {column.index[k]!r}), column {name!r} is {column.iloc[k]!r}: features must "
+            f"be finite numbers{_more(wrong)}"
+        )
+    return numbers
+
+
+def read_truth(truth: pd.Series, items: pd.Index, labels: list[Any], positive: object) -> Array:
+    """True labels in the order of the items as 1 and 0, nan where unknown: in the words of the votes, or 1 and 0."""
+    if not isinstance(truth, pd.Series):
+        raise ValueError(f"truth must be the name of a column of features, or a Series by item, got {type(truth).__name__}")
+    if truth.index.has_duplicates:
+        raise ValueError(f"truth has item {truth.index[truth.index.duplicated()][0]!r} more than once")
+    known = truth.dropna()
+    strange = known.index.difference(items)
+    if len(strange):
+        raise ValueError(f"truth has item {strange[0]!r}, which is not in features")
+    values = known.astype(object)
+    if values.isin(labels).all():
+        answer = values.map(lambda value: _same(value, positive))
+    elif values.isin([0, 1, "0", "1"]).all():
+        answer = values.isin([1, "1"])
+    else:
+        k = int((~values.isin(labels)).to_numpy().argmax())
+        raise ValueError(
+            f"truth of item {values.index[k]!r} is {values.iloc[k]!r}: it must be one of the labels of the votes "
+            f"({_listed(labels)}), or 0 and 1, or empty where it is unknown"
+        )
+    return answer.astype(float).reindex(items).to_numpy()

@@ -1,0 +1,563 @@
+"""Reports on votes: right numbers, forms of input, errors that name the row, and a page that stands alone."""
+
+import os
+import re
+import subprocess
+import sys
+import warnings
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+import sympy as sp
+from bs4 import BeautifulSoup
+from scipy import stats
+from scipy.special import expit
+
+from softlabel import (
+    alpha0_interval, analyse_votes, estimate_alpha0, fit_logistic, overdispersion_test, relative_efficiency, sample_probabilities,
+)
+from softlabel import _report_parts as parts
+from softlabel._vote_tables import read_votes
+from softlabel.diagnostics import share_in_band
+
+COEF = np.array([0.3, 1.0, -0.5])
+
+
+def simulate(n=120, m=5, alpha0=5.0, seed=0, bias=0.0):
+    """Features, a wide table of votes and the truth; annotators differ by ``bias`` (m,) on the probability of an item."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 2)), columns=["size", "shape"], index=pd.Index([f"i{j}" for j in range(n)], name="item"))
+    tau = expit(COEF[0] + X.to_numpy() @ COEF[1:])
+    p = sample_probabilities(np.column_stack([tau, 1 - tau]), alpha0, rng)[:, :1]
+    positive = rng.random((n, m)) < np.clip(p + bias, 0, 1)
+    wide = pd.DataFrame(np.where(positive, "yes", "no"), X.index, [f"a{k}" for k in range(m)])
+    return X, wide, pd.Series((rng.random(n) < tau).astype(int), X.index, name="truth")
+
+
+def as_long(wide, names=("item", "annotator", "label")):
+    return wide.rename_axis("item").reset_index().melt("item", var_name="annotator", value_name="label").set_axis(names, axis=1)
+
+
+X, WIDE, TRUTH = simulate()
+LONG = as_long(WIDE)
+REPORT = analyse_votes(LONG, X, positive="yes", truth=TRUTH)
+COUNTS = pd.DataFrame({"yes": (WIDE == "yes").sum(axis=1), "no": (WIDE == "no").sum(axis=1)})
+
+
+def same(a, b):
+    """Two reports with the same numbers, items in any order."""
+    pd.testing.assert_frame_equal(a.table(), b.table(), rtol=1e-9)
+    pd.testing.assert_frame_equal(a.items.sort_index(), b.items.sort_index(), check_dtype=False, check_index_type=False)
+
+
+# ------------------------------------------------------------------ Right numbers
+
+
+def test_numbers_are_those_of_the_package():
+    fit = fit_logistic(X, COUNTS)
+    tau = fit.posterior(X)
+    np.testing.assert_array_equal(REPORT.fit.coef, fit.coef)
+    np.testing.assert_array_equal(REPORT.fit.stderr(), fit.stderr())
+    assert REPORT.alpha0.value == estimate_alpha0(COUNTS.to_numpy(), tau).alpha0
+    assert REPORT.alpha0[1:] == alpha0_interval(COUNTS.to_numpy(), tau, rng=0)
+    assert REPORT.overdispersion == overdispersion_test(COUNTS.to_numpy(), tau)
+    np.testing.assert_allclose(REPORT.efficiency, relative_efficiency(5, np.array(REPORT.alpha0)), rtol=1e-12)
+    assert REPORT.goodness_of_fit.share_in_band == share_in_band(COUNTS.to_numpy(), tau, REPORT.alpha0.value)
+    np.testing.assert_array_equal(REPORT.items["posterior"], tau[:, 0])
+
+
+@pytest.mark.parametrize("alpha0", [0.3, 5.0, np.inf])
+def test_efficiency_of_unequal_votes_against_sandwich_and_fisher_information(alpha0):
+    """The factor is that of H G^-1 H to I, item by item, with the Dirichlet-multinomial variance in G."""
+    m = np.repeat([1, 2, 7, 20], [40, 30, 20, 10])
+    rng = np.random.default_rng(4)
+    x = np.column_stack([np.ones(3000), rng.normal(size=(3000, 2))])
+    tau = expit(x @ COEF)
+    votes = np.tile(m, 30)
+    votes_shuffled = rng.permuted(np.tile(votes, (3000, 1)), axis=1)[:, :1].ravel()
+    inflation = votes_shuffled * ((votes_shuffled + alpha0) / (1 + alpha0) if np.isfinite(alpha0) else 1)
+    one = x.T @ (x * (tau * (1 - tau))[:, None])
+    H = x.T @ (x * (votes_shuffled * tau * (1 - tau))[:, None])
+    G = x.T @ (x * (inflation * tau * (1 - tau))[:, None])
+    direct = (np.linalg.det(H @ np.linalg.solve(G, H)) / np.linalg.det(one)) ** (1 / 3)
+    factor = parts.pooled_efficiency(votes_shuffled, 1 / alpha0)
+    assert abs(factor / direct - 1) < 0.02
+    if alpha0 < np.inf:  # negative: Theorem 2 at the mean number of votes is another number
+        assert relative_efficiency(votes_shuffled.mean(), alpha0) / direct > 1.1
+
+
+def test_the_interval_of_a_large_table_is_that_of_the_bootstrap():
+    big, wide, _ = simulate(n=parts.BOOTSTRAP_ITEMS + 1000, seed=3)
+    counts = pd.DataFrame({"yes": (wide == "yes").sum(axis=1), "no": (wide == "no").sum(axis=1)}).to_numpy()
+    tau = fit_logistic(big, counts).posterior(big)
+    closed = parts.overdispersion(counts.astype(float), tau, 0.95, np.random.default_rng(0))[0]
+    boot = alpha0_interval(counts, tau, n_resamples=2000, rng=1)
+    width = boot[1] - boot[0]
+    np.testing.assert_allclose(closed[1:], boot, atol=0.1 * width)
+
+
+def test_the_scatter_alone_gives_the_same_efficiency_where_the_model_holds():
+    big, wide, _ = simulate(n=20_000, seed=5)
+    report = analyse_votes(wide, big, positive="yes")
+    assert abs(report.efficiency_direct / relative_efficiency(5, 5.0) - 1) < 0.03
+    assert abs(report.efficiency.value / relative_efficiency(5, 5.0) - 1) < 0.03
+    shifted = analyse_votes(wide, big * [1000, 0.01] + [5000, -3], positive="yes")
+    np.testing.assert_allclose(shifted.efficiency_direct, report.efficiency_direct, rtol=1e-6)
+
+
+@pytest.mark.parametrize("alpha0", [1e-9, 0.5, 3.0, 12.0, 1e9])
+@pytest.mark.parametrize("c0, c1", [(1, 1), (10, 1), (0.2, 1), (3, 7)])
+def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0, c0, c1):
+    for m in range(1, 12):
+        rule = m * (m + 1) - alpha0 * c0 / c1
+        if abs(rule) < 1e-6:
+            continue
+        _, advice, best = parts.spending(np.full(10, m), np.full(3, 1 / alpha0), c0, c1)
+        assert advice == ("more votes" if rule < 0 else "more items")
+        worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 40)]
+        if best.value < 40:
+            assert np.isclose(worth[int(best.value) - 1], max(worth), rtol=1e-9)
+
+
+def test_one_more_vote_symbolically():
+    """The rule, and the factor for any two numbers of votes."""
+    m, a, c0, c1 = sp.symbols("m alpha0 c0 c1", positive=True)
+    gain = (m + 1) * (m + a) / ((m + 1 + a) * m) - 1
+    top = sp.numer(sp.together(gain - c1 / (c0 + c1 * m)))
+    assert sp.expand(top - (a * c0 - c1 * m * (m + 1))) == 0
+    one, two, w = sp.symbols("m1 m2 w", positive=True)
+    mean, square = ((1 - w) * one**r + w * two**r for r in (1, 2))
+    meat = (1 - w) * one * (one + a) / (1 + a) + w * two * (two + a) / (1 + a)
+    assert sp.simplify(mean**2 / meat - mean**2 * (1 + a) / (square + a * mean)) == 0
+
+
+@pytest.mark.parametrize("rule", [
+    lambda m, r: m**2 < r, lambda m, r: (m + 1) ** 2 < r, lambda m, r: m * (m - 1) < r, lambda m, r: m < r,
+], ids=["m^2", "(m + 1)^2", "m (m - 1)", "m"])
+def test_other_rules_for_one_more_vote_fail(rule):
+    """Negative: each altered rule gives wrong advice somewhere."""
+    cases = [(m, alpha0) for m in range(1, 12) for alpha0 in np.arange(0.25, 160, 0.5)]
+    advice = [parts.spending(np.full(3, m), np.full(3, 1 / alpha0), 1, 1)[1] == "more votes" for m, alpha0 in cases]
+    assert advice == [m * (m + 1) < alpha0 for m, alpha0 in cases]
+    assert advice != [rule(m, alpha0) for m, alpha0 in cases]
+
+
+def test_votes_asked_for_where_people_disagree_break_the_condition():
+    """Negative: a third vote only after two that differ. Pooled votes are then biased; two votes of each item are not."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(200_000, 1))
+    tau = expit(2 * x)
+    p = sample_probabilities(np.column_stack([tau, 1 - tau]), 1.0, rng)[:, :1]
+    votes = rng.random((len(x), 3)) < p
+    asked = np.where(votes[:, 0] != votes[:, 1], 3, 2)
+    adaptive = np.where(asked == 3, votes.sum(axis=1), 2 * votes[:, 0])
+    slopes = {}
+    for name, (s, m) in {"adaptive": (adaptive, asked), "two": (votes[:, :2].sum(axis=1), 2), "three": (votes.sum(axis=1), 3)}.items():
+        fit = fit_logistic(x, np.column_stack([s, m - s]))
+        slopes[name] = (fit.coef[1] - 2) / fit.stderr()[1]
+    assert slopes["adaptive"] < -8 and abs(slopes["two"]) < 4 and abs(slopes["three"]) < 4
+
+
+def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_feature():
+    pvalues = []
+    for seed in range(400):
+        x, wide, _ = simulate(seed=seed)
+        counts = np.column_stack([(wide == "yes").sum(axis=1), (wide == "no").sum(axis=1)]).astype(float)
+        tau = fit_logistic(x, counts).posterior(x)
+        pvalues.append(parts.calibration(counts, tau, 1 / estimate_alpha0(counts, tau).alpha0)[-1])
+    for level in (0.05, 0.2):
+        assert stats.binomtest(int(np.sum(np.array(pvalues) < level)), 400, level).pvalue > 0.001
+    big, wide, _ = simulate(n=2000, seed=1)
+    curved = big.assign(size=np.exp(2 * big["size"]))  # the feature in another form
+    assert analyse_votes(wide, curved, positive="yes").goodness_of_fit.pvalue < 1e-4
+    assert any("do not follow" in w for w in analyse_votes(wide, curved, positive="yes").warnings)
+
+
+def test_z_values_of_exchangeable_annotators_are_standard_normal():
+    tables = [parts.annotators(read_votes(simulate(n=200, alpha0=1.0, seed=s)[1], "yes", "first"), None) for s in range(1000)]
+    for column in ("z positive", "z agreement"):
+        z = np.array([t[column] for t in tables])
+        first = z[:, 0]  # annotators of one table are not independent
+        assert abs(first.mean()) < 4 / np.sqrt(1000) and abs(first.var() - 1) < 4 * np.sqrt(2 / 1000)
+    assert np.mean([len(parts.differing(t, 0.05)) > 0 for t in tables]) < 0.05 + 4 * np.sqrt(0.05 / 1000)
+
+
+def test_annotators_by_hand():
+    wide = pd.DataFrame({"a": list("yyn"), "b": list("yny"), "c": ["y", "n", None]}, index=["p", "q", "r"])
+    frame = analyse_votes(wide.reindex(WIDE.index[:3].append(wide.index)).replace({"y": "yes", "n": "no"}).fillna(WIDE.iloc[:3]
+                          .reindex(columns=wide.columns)), X.iloc[:40].set_axis([*X.index[:3], "p", "q", "r", *X.index[6:40]]),
+                          positive="yes").annotators
+    # item p: yyy; q: ynn; r: ny.  a: yes, yes, no.
+    assert frame.loc["a", "votes"] == 3 and np.isclose(frame.loc["a", "positive"], 2 / 3)
+    assert np.isclose(frame.loc["a", "positive of all"], (1 + 1 / 3 + 1 / 2) / 3)
+    assert np.isclose(frame.loc["a", "agreement"], (1 + 0 + 0) / 3)
+    assert np.isclose(frame.loc["a", "agreement of all"], (1 + (1 / 3 * 0 + 2 / 3 * 1 / 2) + 0) / 3)
+    assert np.isnan(frame.loc["a", "z positive"])  # two contested items say nothing
+
+
+def test_biased_annotators_and_guessers_are_named():
+    x, wide, truth = simulate(n=400, seed=2, bias=np.array([0, 0, 0, 0, 0.25]))
+    report = analyse_votes(wide, x, positive="yes")
+    assert parts.differing(report.annotators, 0.01) == ["a4"] and any("'a4'" in w for w in report.warnings)
+    rng = np.random.default_rng(1)
+    x, wide, truth = simulate(n=600, seed=2, alpha0=1)
+    wide["a2"] = rng.permutation(wide["a2"])  # the right share, at random
+    report = analyse_votes(wide, x, positive="yes")
+    assert parts.differing(report.annotators, 0.01)[0] == "a2" and report.annotators.loc["a2", "z agreement"] < -4
+
+
+def test_truth_against_votes():
+    """Its level where votes are right; and a bias that all annotators share, seen by nothing else."""
+    pvalues = []
+    for seed in range(150):
+        x, wide, truth = simulate(n=400, seed=seed)
+        fit = fit_logistic(x, np.column_stack([(wide == "yes").sum(axis=1), (wide == "no").sum(axis=1)]))
+        pvalues.append(parts.against_truth(fit, x, fit.posterior(x), truth.to_numpy(float)).pvalue)
+    assert stats.kstest(pvalues, "uniform").pvalue > 0.001
+    x, wide, truth = simulate(n=400, seed=0, bias=0.2)
+    report = analyse_votes(wide, x, positive="yes", truth=truth)
+    assert report.truth.pvalue < 1e-4 and any("no number of votes" in w for w in report.warnings)
+    assert not parts.differing(report.annotators, 0.01)
+
+
+# ------------------------------------------------------------------ Forms of input
+
+
+@pytest.mark.parametrize("votes, features, positive, truth", [
+    (WIDE, X, "yes", TRUTH),
+    (WIDE.rename_axis("item").reset_index(), X.reset_index(), "yes", TRUTH),
+    (as_long(WIDE, ["task", "worker", "label"]), X.rename_axis("task").reset_index(), "yes", TRUTH),
+    (LONG.sample(frac=1, random_state=1), X.sample(frac=1, random_state=2), "yes", TRUTH),
+    (LONG.assign(time=1)[["time", "label", "annotator", "item"]], X.assign(truth=TRUTH), "yes", "truth"),
+    (LONG.assign(label=LONG["label"] == "yes"), X, True, TRUTH),
+    (LONG.assign(label=(LONG["label"] == "yes").astype(int)), X, 1, TRUTH == 1),
+    (LONG.astype("category"), X, "yes", TRUTH.map({1: "yes", 0: "no"})),
+    (WIDE.astype("category"), X.astype(object), "yes", TRUTH.map({1: "1", 0: "0"})),
+], ids=["wide", "columns", "task", "shuffled", "more columns", "bool", "int", "category", "object"])
+def test_input_forms_are_equal(votes, features, positive, truth):
+    report = analyse_votes(votes, features, positive=positive, truth=truth)
+    if "shuffled" in os.environ["PYTEST_CURRENT_TEST"]:  # another order of items draws other folds and resamples
+        np.testing.assert_allclose(report.fit.coef, REPORT.fit.coef, rtol=1e-9)
+        np.testing.assert_allclose(report.alpha0.value, REPORT.alpha0.value, rtol=1e-6)
+        pd.testing.assert_frame_equal(report.annotators.sort_index(), REPORT.annotators.sort_index(), check_exact=False)
+    else:
+        same(report, REPORT)
+
+
+def test_items_may_be_numbers_and_the_other_class_mirrors():
+    numbers = {name: k for k, name in enumerate(X.index)}
+    report = analyse_votes(LONG.replace({"item": numbers}), X.rename(index=numbers), positive="yes")
+    np.testing.assert_array_equal(report.fit.coef, REPORT.fit.coef)
+    mirrored = analyse_votes(LONG, X, positive="no")
+    np.testing.assert_allclose(mirrored.fit.coef, -REPORT.fit.coef, rtol=1e-7)
+    np.testing.assert_allclose(mirrored.alpha0, REPORT.alpha0, rtol=1e-3)
+
+
+def test_gaps_repeats_and_items_that_lack_something_are_counted_and_named():
+    gaps = WIDE.copy()
+    gaps.iloc[:10, 2] = None
+    gaps.loc["i20"] = None  # no votes
+    features = X.drop("i30")
+    features.loc["i40", "shape"] = np.nan
+    repeats = pd.concat([as_long(gaps), LONG[:7], LONG[:3].replace({"yes": "no", "no": "yes"})], ignore_index=True)
+    report = analyse_votes(repeats, features, positive="yes")
+    assert report.counted == {
+        "votes read": 610, "missing votes": 15, "repeated votes": 10, "votes used": 575, "items": 120, "items used": 117,
+        "items with no votes": 1, "items with no features": 1, "items with incomplete features": 1, "annotators": 5,
+        "contradictory repeats": 3,
+    }
+    assert report.items["status"].loc[["i20", "i30", "i40", "i41"]].tolist() == [
+        "no votes", "no features", "incomplete features", "used"]
+    said = " ".join(report.set_aside)
+    for word in ("without a label, not used: 15", "on the same item, not used: 10", "the first: 3", "no votes, not used: 1", "'i20'", "'i30'", "'i40'"):
+        assert word in said and word in re.sub("&#x27;", "'", report.to_html()), word
+    used = report.items.index[report.items["status"] == "used"]
+    counts = pd.DataFrame({"yes": (gaps == "yes").sum(axis=1), "no": (gaps == "no").sum(axis=1)}).loc[used]
+    np.testing.assert_allclose(report.fit.coef, fit_logistic(X.loc[used], counts).coef, rtol=1e-9)
+    assert report.items.loc["i1", "votes"] == 4 and report.items.loc["i30", "votes"] == 5
+    kept = analyse_votes(repeats, features, positive="yes", repeats="keep")
+    assert kept.counted["votes used"] == 585 and kept.counted["repeated votes"] == 10
+
+
+def test_one_vote_an_item():
+    report = analyse_votes(WIDE[["a0"]], X, positive="yes")
+    assert np.isnan(report.alpha0.value) and report.overdispersion is None and report.advice == "either"
+    assert report.efficiency == (1, 1, 1)
+    assert "alpha0 cannot be known" in repr(report) and "alpha0 cannot be known" in report.to_html()
+
+
+def test_unanimous_votes_and_votes_more_regular_than_chance():
+    every = pd.concat([WIDE["a0"]] * 3, axis=1).set_axis(["a", "b", "c"], axis=1)
+    report = analyse_votes(every, X, positive="yes")
+    assert report.alpha0.value == 0 and report.efficiency.value == 1 and report.best_votes.value == 1
+    assert report.to_html()
+    split = pd.DataFrame({"a": ["yes"] * 120, "b": ["no"] * 120}, X.index)
+    report = analyse_votes(split, X, positive="yes")
+    assert report.alpha0.value == np.inf and report.efficiency.value == 2 and "infinite" in repr(report)
+    assert report.to_html()
+
+
+def test_separated_votes_get_a_finite_fit_and_a_warning():
+    separated = WIDE.where(WIDE != WIDE, np.where(X["size"] > 0, "yes", "no")[:, None] + np.full((1, 5), "", object))
+    report = analyse_votes(separated, X, positive="yes")
+    assert report.separation == "complete" and "complete separation" in report.warnings[0]
+    assert np.isfinite(report.table()["value"].drop("alpha0")).all() and "separation" in report.to_html()
+
+
+def test_few_items_are_a_warning():
+    assert any("Few items" in w for w in analyse_votes(WIDE[:20], X, positive="yes").warnings)
+    assert not any("Few items" in w for w in REPORT.warnings)
+    assert len(analyse_votes(WIDE[:20], X, positive="yes").items) == 120
+
+
+# ------------------------------------------------------------------ Errors
+
+
+def edited(frame, row, column, value):
+    frame = frame.astype(object)
+    frame.iloc[row, frame.columns.get_loc(column)] = value
+    return frame
+
+
+@pytest.mark.parametrize("votes, features, options, words", [
+    (edited(LONG, 17, "item", None), X, {}, ["votes, row 17", "item is missing"]),
+    (edited(LONG, 17, "annotator", np.nan), X, {}, ["votes, row 17", "annotator is missing"]),
+    (edited(LONG, 17, "label", "yse"), X, {}, ["3 different labels", "'yse'", "votes, row 17"]),
+    (edited(WIDE, 17, "a2", "yse"), X, {}, ["'yse'", "item 'i17'"]),
+    (LONG.drop(columns="label"), X, {}, ["no column for the label", "'annotator'"]),
+    (LONG.assign(task=1), X, {}, ["'item' and 'task'"]),
+    (LONG.assign(label=None), X, {}, ["every one is missing"]),
+    (LONG[:0], X, {}, ["votes has no elements"]),
+    (LONG, X, {"positive": "Yes"}, ["'Yes'", "'yes'", "'no'"]),
+    (LONG, edited(X, 3, "shape", "big"), {}, ["features, item 'i3'", "'shape'", "'big'"]),
+    (LONG, edited(X.reset_index(), 3, "shape", np.inf), {}, ["features, row 3", "item 'i3'", "'shape'", "inf"]),
+    (LONG, pd.concat([X, X[5:6]]), {}, ["item 'i5' has two rows"]),
+    (LONG, X[[]], {}, ["no numbers"]),
+    (LONG, X.set_axis(["a", "a"], axis=1), {}, ["more than one column named 'a'"]),
+    (LONG, X.reset_index(drop=True), {}, ["no item of votes is in features", "'i0'"]),
+    (LONG, X * np.nan, {}, ["no item has both"]),
+    (LONG, X.assign(one=1.0), {}, ["'one'", "constant"]),
+    (LONG, X, {"columns": ["size", "colour"]}, ["columns", "'colour'", "'shape'"]),
+    (LONG, X, {"truth": "histology"}, ["truth", "'histology'"]),
+    (LONG, X, {"truth": TRUTH.replace({1: 2})}, ["truth of item", "is 2"]),
+    (LONG, X, {"truth": [1] * 120}, ["truth must be"]),
+    (LONG, X, {"truth": pd.concat([TRUTH, pd.Series([1], ["new"])])}, ["'new'", "not in features"]),
+    (LONG, X, {"repeats": "last"}, ["repeats", "'last'"]),
+    (LONG, X, {"cost_vote": 0}, ["cost_vote", "positive"]),
+    (LONG, X, {"cost_item": -1}, ["cost_item", "positive"]),
+    (LONG, X, {"level": 95}, ["level", "95"]),
+    (LONG.to_numpy(), X, {}, ["votes must be a DataFrame"]),
+    (LONG, X.to_numpy(), {}, ["features must be a DataFrame"]),
+], ids=lambda value: ", ".join(value) if isinstance(value, list) else None)
+def test_errors_name_the_place(votes, features, options, words):
+    with pytest.raises(ValueError) as caught:
+        analyse_votes(votes, features, **{"positive": "yes"} | options)
+    for word in words:
+        assert word in str(caught.value), f"{word} is not in: {caught.value}"
+
+
+def test_the_callers_tables_are_left_alone():
+    votes, features, truth = LONG.copy(), X.assign(truth=TRUTH), TRUTH.copy()
+    analyse_votes(votes, features, positive="yes", truth="truth")
+    pd.testing.assert_frame_equal(votes, LONG)
+    pd.testing.assert_frame_equal(features, X.assign(truth=truth))
+
+
+# ------------------------------------------------------------------ The page
+
+
+def outside(html):
+    """Addresses that a page would fetch, and scripts, which it must not have."""
+    soup = BeautifulSoup(html, "html.parser")
+    found = [tag.get(key) for tag in soup.find_all(True) for key in ("src", "href", "srcset", "data", "poster", "action") if tag.get(key)]
+    css = re.findall(r"@import|url\([^)]*\)", html)
+    return [a for a in found + css if not a.startswith("data:")] + soup.find_all(["script", "link", "iframe", "object"])
+
+
+def test_the_page_stands_alone():
+    html = REPORT.to_html()
+    assert outside(html) == []
+    for bad in ('<img src="http://a.example/b.png">', "<style>a { background: url(b.png) }</style>", "<script>1</script>"):
+        assert outside(html.replace("</body>", bad + "</body>"))
+    soup = BeautifulSoup(html, "html.parser")
+    assert all(len(image["alt"]) > 60 for image in soup.find_all("img")) and len(soup.find_all("img")) == 2
+    assert [h.name for h in soup.find_all(["h1", "h2", "h3"])] == ["h1"] + ["h2"] * 9
+    assert soup.html["lang"] == "en" and "color-scheme: light dark" in html and "@media print" in html
+    assert html == REPORT.to_html()
+    assert len(html) < 500_000
+
+
+def test_strings_of_the_tables_are_escaped():
+    evil = '<b onmouseover="alert(1)">'
+    long = LONG.replace({"label": {"yes": evil}, "annotator": {"a0": evil}}).replace({"item": {"i3": evil}})
+    x, wide, _ = simulate(n=300, seed=2, bias=np.array([0, 0, 0, 0, 0.4]))
+    report = analyse_votes(
+        pd.concat([long, long[:3]]), X.rename(columns={"size": evil}).drop("i3"), positive=evil)
+    biased = analyse_votes(wide.rename(columns={"a4": evil}), x, positive="yes")
+    for html in (report.to_html(), report._repr_html_(), biased.to_html()):
+        soup = BeautifulSoup(html, "html.parser")
+        assert not soup.find_all("b") and evil not in html and evil in soup.get_text()
+
+
+def test_a_notebook_and_a_console_show_it():
+    fragment = REPORT._repr_html_()
+    assert fragment in REPORT.to_html() and "<html" not in fragment
+    text = repr(REPORT)
+    assert text.startswith("VoteReport\n  120 items with 600 votes") and "alpha0 is" in text
+    assert list(REPORT.table().columns) == ["value", "low", "high"]
+
+
+def test_long_tables_are_cut_and_say_so():
+    wide = pd.DataFrame({f"a{k}": WIDE["a0"].where(np.arange(120) % 60 == k % 60) for k in range(90)}).assign(b=WIDE["a1"])
+    html = analyse_votes(wide, X, positive="yes").to_html()
+    assert "the first 50 of 91" in html
+
+
+# ------------------------------------------------------------------ The comparison
+
+
+def test_the_comparison_by_hand_for_pooled_votes():
+    row = REPORT.comparison.loc["pooled votes"]
+    fold_free = fit_logistic(X, COUNTS)
+    eta = fold_free.coef[0] + X.to_numpy() @ fold_free.coef[1:]
+    in_sample = np.logaddexp(0, np.where(TRUTH == 1, -eta, eta)).mean()
+    assert abs(row["log-loss"] - in_sample) < 0.03 and row["more than pooled"] == 0
+    majority = (COUNTS["yes"] > 2.5) == (TRUTH == 1)
+    assert REPORT.comparison.loc["majority vote", "labels right"] == majority.mean()
+
+
+def test_held_out_means_held_out():
+    """Features of noise and as many coefficients as a third of the items: in-sample truth looks good, held out it does not."""
+    rng = np.random.default_rng(0)
+    noise = pd.DataFrame(rng.normal(size=(120, 20)), X.index)
+    report = analyse_votes(LONG, noise, positive="yes", truth=pd.Series(rng.integers(0, 2, 120), X.index))
+    assert report.comparison.loc["true labels", "log-loss"] > np.log(2)
+
+
+def test_no_comparison_without_enough_truth_says_why():
+    assert analyse_votes(LONG, X, positive="yes").comparison is None
+    few = analyse_votes(LONG, X, positive="yes", truth=TRUTH[:20])
+    assert few.comparison is None and "20 true labels" in " ".join(few.set_aside) and few.truth.n_items == 20
+    assert few.to_html()
+
+
+def test_a_missing_crowd_kit_is_said(monkeypatch):
+    monkeypatch.setattr("softlabel._rivals.has_crowd_kit", lambda: False)
+    report = analyse_votes(LONG, X, positive="yes", truth=TRUTH)
+    assert list(report.comparison.index) == ["pooled votes", "majority vote", "true labels"]
+    assert "crowd-kit is not installed" in report.to_html()
+
+
+@pytest.mark.skipif(find_spec("crowdkit") is None, reason="needs crowd-kit: pip install 'softlabel[crowd]'")
+def test_dawid_skene_and_glad_are_those_of_crowd_kit():
+    from crowdkit.aggregation import GLAD, DawidSkene
+
+    assert list(REPORT.comparison.index) == ["pooled votes", "majority vote", "Dawid-Skene", "GLAD", "true labels"]
+    frame = as_long(WIDE, ["task", "worker", "label"])
+    for name, method in (("Dawid-Skene", DawidSkene(100)), ("GLAD", GLAD(100))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its libraries
+            labels = method.fit_predict(frame)
+        right = ((labels.reindex(TRUTH.index) == "yes") == (TRUTH == 1)).mean()
+        assert abs(REPORT.comparison.loc[name, "labels right"] - right) < 1e-9
+
+
+# ------------------------------------------------------------------ The command
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    LONG.to_csv(folder / "votes.csv", index=False)
+    WIDE.to_csv(folder / "wide.csv")
+    X.assign(truth=TRUTH).to_csv(folder / "features.csv")
+    lines = (folder / "votes.csv").read_text().splitlines()
+    lines[7] = lines[7].rsplit(",", 1)[0] + ",yse"
+    (folder / "typo.csv").write_text("\n".join(lines))
+    features = (folder / "features.csv").read_text().splitlines()
+    features[4] = "i3,wide,1,0"
+    (folder / "words.csv").write_text("\n".join(features))
+    (folder / "empty.csv").write_text("")
+    (folder / "latin.csv").write_bytes("item,annotator,label\na,b,é".encode("latin-1"))
+    return folder
+
+
+def command(folder, *arguments):
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run([sys.executable, "-m", "softlabel", *arguments], cwd=folder, env=env, text=True, capture_output=True)
+
+
+def run(folder, votes="votes.csv", features="features.csv", *more):
+    from softlabel.__main__ import main
+
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        return main(["report", "--votes", votes, "--features", features, "--positive", "yes", "--truth", "truth", "-q", *more])
+    finally:
+        os.chdir(before)
+
+
+def test_the_command_writes_the_report(folder):
+    done = command(folder, "report", "--votes", "votes.csv", "--features", "features.csv", "--positive", "yes", "--truth", "truth",
+                   "-o", "out.html", "--items", "items.csv")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "out.html").read_text(encoding="utf-8") == REPORT.to_html()
+    assert done.stdout == f"{REPORT!r}\n"
+    assert "fitted 3 coefficients to 600 votes on 120 items" in done.stderr and "ms" in done.stderr
+    assert len(pd.read_csv(folder / "items.csv")) == 120
+
+
+def test_the_command_reads_a_wide_table(folder):
+    assert run(folder, "wide.csv", "features.csv", "-o", "wide.html") == 0
+    assert (folder / "wide.html").read_text(encoding="utf-8") == REPORT.to_html()
+
+
+@pytest.mark.parametrize("votes, features, more, words", [
+    ("typo.csv", "features.csv", (), ["votes, line 8", "'yse'"]),
+    ("votes.csv", "words.csv", (), ["features, line 5", "'i3'", "'size'", "'wide'"]),
+    ("none.csv", "features.csv", (), ["no file none.csv"]),
+    ("empty.csv", "features.csv", (), ["empty.csv cannot be read"]),
+    ("latin.csv", "features.csv", (), ["latin.csv cannot be read", "UTF-8"]),
+    (".", "features.csv", (), ["cannot be read"]),
+    ("votes.csv", "votes.csv", (), ["has two rows", "line 2"]),
+    ("votes.csv", "features.csv", ("--positive", "maybe"), ["'maybe'", "'yes'"]),
+    ("votes.csv", "features.csv", ("-o", "none/out.html"), ["cannot be written"]),
+    ("votes.csv", "features.csv", ("--level", "2"), ["level"]),
+])
+def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, features, more, words):
+    truth = ("--truth", "label") if features == "votes.csv" else ()
+    assert run(folder, votes, features, *more, *truth) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and said.count("\n") == 1
+    for word in words:
+        assert word in said, f"{word} is not in: {said}"
+
+
+def test_a_bad_file_is_exit_status_two_without_a_traceback(folder):
+    done = command(folder, "report", "--votes", "typo.csv", "--features", "features.csv", "--positive", "yes", "--truth", "truth")
+    assert done.returncode == 2 and "Traceback" not in done.stderr and "line 8" in done.stderr
+    assert not (folder / "report.html").exists()
+
+
+def test_help_has_an_example(capsys):
+    from softlabel.__main__ import main
+
+    for arguments, status in ((["report", "--help"], 0), (["report"], 2), ([], 2)):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == status
+    with pytest.raises(SystemExit):
+        main(["report", "--help"])
+    said = capsys.readouterr().out
+    assert "python -m softlabel report --votes votes.csv --features features.csv --positive malignant -o report.html" in said
+    assert "exit status" in said
+
+
+def test_blank_lines_do_not_shift_the_lines_of_errors(folder, capsys):
+    lines = (folder / "typo.csv").read_text().splitlines()
+    (folder / "blank.csv").write_text("\n".join([*lines[:3], "", *lines[3:], ""]))
+    assert run(folder, "blank.csv") == 2
+    assert "line 9" in capsys.readouterr().err
