@@ -165,7 +165,7 @@ def _solve(t: Array, weight: Array, q: Array) -> Array:
         b = b - step
         if np.abs(step).max() < 1e-10 * np.abs(b).max():
             return b
-    raise ValueError("mean jumps from 0 to 1, or there are next to no items of uncertain class: the coefficients have no limit")
+    raise ValueError("mean jumps from 0 to 1, or next to no items are of uncertain class: the coefficients have no limit")
 
 
 def _expand(b: Array, t: Array, weight: Array, q: Array, v: Array, p: int) -> tuple[Array, Array]:

@@ -403,5 +403,5 @@ def test_limit_of_what_is_no_model_or_has_no_overlap():
     for delta in (6.0, 9.0):
         limit = fit_limit(TwoClassNormal.canonical(delta), expit)
         np.testing.assert_allclose(limit.coef, [0, delta, 0], atol=1e-6)
-    with pytest.raises(ValueError, match="next to no items of uncertain class"):
+    with pytest.raises(ValueError, match="next to no items are of uncertain class"):
         fit_limit(TwoClassNormal.canonical(30.0), expit)
