@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import norm
 
-from softlabel._checks import Array
+from softlabel._checks import Array, as_numbers
 from softlabel.normal import TwoClassNormal
 
 
@@ -44,8 +44,13 @@ class FitLimit:
 
     @property
     def relative_efficiency(self) -> float:
-        """Limit of the excess error from true labels over that from the response; 0 if the rule is not consistent."""
-        return self.truth / self.rate if self.floor == 0 else 0.0
+        """Limit of the excess error from true labels over that from the response; 0 if the rule is not consistent.
+
+        Infinite if the response has no variance and the right mean.
+        """
+        if self.floor > 0:
+            return 0.0
+        return self.truth / self.rate if self.rate > 0 else float("inf")
 
     @property
     def break_even(self) -> float:
@@ -99,12 +104,14 @@ def fit_limit(
     >>> fit_limit(model, lambda eta: 0.1 + 0.8 * expit(eta))
     FitLimit(coef 0, 1.127, 0; excess error 0 + 1.115 / n; true labels 0.5382 / n)
     """
+    if not isinstance(model, TwoClassNormal):
+        raise ValueError(f"model must be a TwoClassNormal, got {type(model).__name__}")
     t, weight, eta = _along_discriminant(model)
-    q = np.broadcast_to(np.asarray(mean(eta), dtype=float), t.shape)
+    q = _values(mean, "mean", eta)
     if not ((q >= -1e-9) & (q <= 1 + 1e-9)).all():
         raise ValueError("mean must lie in [0, 1] at each eta")
     q = np.clip(q, 0, 1)  # a sum of probabilities may round to just above 1
-    v = q * (1 - q) if variance is None else np.broadcast_to(np.asarray(variance(eta), dtype=float), t.shape)
+    v = q * (1 - q) if variance is None else _values(variance, "variance", eta)
     if not ((v >= -1e-9) & (v <= q * (1 - q) + 1e-9)).all():
         raise ValueError("variance must lie in [0, mean (1 - mean)] at each eta")
     b = _solve(t, weight, q)
@@ -113,6 +120,16 @@ def fit_limit(
     back = np.linalg.inv(model._from_canonical).T  # b' (1, t) = (back b)' (1, y)
     coef = back[:, :2] @ b
     return FitLimit(coef, back @ cov @ back.T, back @ bias, b[1] / model.delta, floor, rate, model.excess_error())
+
+
+def _values(function: object, name: str, eta: Array) -> Array:
+    """The function at each eta; it may be a constant."""
+    if not callable(function):
+        raise ValueError(f"{name} must be a function of eta, got {type(function).__name__}")
+    values = as_numbers(function(eta.copy()), name, (0, 1))
+    if values.shape not in ((), eta.shape):
+        raise ValueError(f"{name} must give one number for each eta: for {eta.size} it gave {values.size}")
+    return np.broadcast_to(values, eta.shape)
 
 
 def _along_discriminant(model: TwoClassNormal) -> tuple[Array, Array, Array]:
@@ -137,14 +154,18 @@ def _solve(t: Array, weight: Array, q: Array) -> Array:
         return (x * (weight * expit(b @ x) * expit(-b @ x))) @ x.T
 
     found = minimize(loss, np.zeros(2), jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-7})
-    if not found.x[1] > 1e-6:
-        raise ValueError("mean must rise with eta: on the whole it does not")
-    if not (found.success and np.abs(found.x).max() < 1e3):
-        raise ValueError("mean jumps from 0 to 1, or nearly so: the coefficients have no finite limit")
     b = found.x
-    for _ in range(3):  # to rounding
-        b = b - np.linalg.solve(hessian(b), gradient(b))
-    return b
+    if not b[1] > 1e-6:
+        raise ValueError("mean must rise with eta: on the whole it does not")
+    for _ in range(50):  # to rounding
+        H = hessian(b)
+        if np.abs(b).max() > 1e4 or H[0, 0] < 1e-10:
+            break
+        step = np.linalg.solve(H, gradient(b))
+        b = b - step
+        if np.abs(step).max() < 1e-10 * np.abs(b).max():
+            return b
+    raise ValueError("mean jumps from 0 to 1, or next to no items are of uncertain class: the coefficients have no limit")
 
 
 def _expand(b: Array, t: Array, weight: Array, q: Array, v: Array, p: int) -> tuple[Array, Array]:
@@ -179,9 +200,9 @@ def _excess(model: TwoClassNormal, b: Array, cov: Array, bias: Array) -> tuple[f
     hessian = np.array([[0, 1], [1, 2 * cut]]) / b[1] ** 2
     moved = gradient @ bias[:2] + np.sum(hessian * cov[:2, :2]) / 2
     tilted = np.trace(cov[2:, 2:]) / b[1] ** 2
-    rate = slope * moved + curvature * (gradient @ cov[:2, :2] @ gradient + tilted) / 2
-    if abs(cut - best) < 1e-9:  # the floor is below rounding
-        return 0.0, float(rate)
+    scatter = curvature * (gradient @ cov[:2, :2] @ gradient + tilted) / 2
+    if abs(cut - best) < 1e-9:  # slope and floor are below rounding
+        return 0.0, float(scatter)
     rule = model.coef + 0.0
     rule[0] += (best - cut) * model.delta
-    return float(model.error_rate(rule) - model.bayes_error()), float(rate)
+    return float(model.error_rate(rule) - model.bayes_error()), float(slope * moved + scatter)

@@ -380,10 +380,14 @@ def test_break_even():
     "mean, variance, message",
     [
         (lambda eta: 2 * expit(eta), None, "mean must lie in"),
-        (lambda eta: np.nan * eta, None, "mean must lie in"),
+        (lambda eta: np.nan * eta, None, r"mean\[0\] is nan"),
+        (lambda eta: np.full(3, 0.5), None, "one number for each eta: for 6001 it gave 3"),
+        (0.5, None, "mean must be a function of eta, got float"),
+        (expit, "v", "variance must be a function of eta, got str"),
         (expit, lambda eta: 0.5 + 0 * eta, "variance must lie in"),
         (expit, lambda eta: -0.1 + 0 * eta, "variance must lie in"),
-        (lambda eta: (eta > 0).astype(float), None, "no finite limit"),
+        (lambda eta: (eta > 0).astype(float), None, "have no limit"),
+        (lambda eta: expit(1e6 * eta), None, "have no limit"),
         (lambda eta: 0.5 + 0 * eta, None, "must rise with eta"),
         (lambda eta: expit(-eta), None, "must rise with eta"),
     ],
@@ -391,3 +395,13 @@ def test_break_even():
 def test_bad_means_are_named(mean, variance, message):
     with pytest.raises(ValueError, match=message):
         fit_limit(PAIR, mean, variance)
+
+
+def test_limit_of_what_is_no_model_or_has_no_overlap():
+    with pytest.raises(ValueError, match="model must be a TwoClassNormal, got str"):
+        fit_limit("pair", expit)
+    for delta in (6.0, 9.0):
+        limit = fit_limit(TwoClassNormal.canonical(delta), expit)
+        np.testing.assert_allclose(limit.coef, [0, delta, 0], atol=1e-6)
+    with pytest.raises(ValueError, match="next to no items are of uncertain class"):
+        fit_limit(TwoClassNormal.canonical(30.0), expit)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from reference import exact_logpmf
 from scipy import stats
+from scipy.special import expit
 
 import softlabel as sl
 from softlabel.datasets import DataFileError
@@ -595,6 +596,32 @@ def test_canonical_pair(delta, p, prior1):
         if float(delta) < 30 and 1e-9 < model.prior1 < 1 - 1e-9:
             assert 0 <= attempt(model.bayes_error) <= min(model.prior1, 1 - model.prior1) * (1 + 1e-9)
             assert attempt(model.excess_error) >= 0
+
+
+@drives("fit_limit", "FitLimit")
+@examples(60)
+@given(st.floats(0.3, 5), st.integers(1, 4), st.floats(0.02, 0.98), st.floats(0.1, 4), st.floats(-2, 2), st.floats(0, 1))
+def test_limit_of_a_distorted_response(delta, p, prior1, s, c, share):
+    """Votes of log-odds s eta + c have a limit in closed form, and fewer of them a larger variance."""
+    model = sl.TwoClassNormal.canonical(delta, p, prior1)
+
+    def mean(eta):
+        return expit(s * eta + c)
+
+    limit = attempt(sl.fit_limit, model, mean, lambda eta: share * mean(eta) * (1 - mean(eta)))
+    np.testing.assert_allclose(limit.coef, s * model.coef + np.eye(p + 1)[0] * c, rtol=1e-6, atol=1e-6)
+    assert limit.floor >= 0 and limit.truth == pytest.approx(attempt(model.excess_error))
+    assert np.linalg.eigvalsh(limit.cov).min() >= -1e-9 * np.abs(limit.cov).max()
+    assert limit.break_even >= 0 and limit.relative_efficiency >= 0
+    if repr(limit):
+        ANSWERED.add("FitLimit")
+
+
+@examples(80)
+@given(st.sampled_from(["model", "mean", "variance"]), st.one_of(ODD, anything()), st.booleans())
+def test_limit_of_any_parameters(name, odd, wrapped):
+    arguments = {"model": sl.TwoClassNormal.canonical(1.0), "mean": expit, "variance": None}
+    attempt(sl.fit_limit, **arguments | {name: (lambda eta: odd) if wrapped and name != "model" else odd})
 
 
 # ------------------------------------------------------------------ the two studies
