@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from softlabel import relative_efficiency
+from softlabel import find_separation, relative_efficiency
 
 # ------------------------------------------------------------------ Dividing a budget
 
@@ -148,3 +148,73 @@ def test_three_rates_need_all_three_and_no_school():
         assert departure(score, parts, 20, 4, keep) > 8, keep
     score, parts = score_covariance(20, 4, (0.1, 0.05, 0.05), rng)
     assert departure(score, parts, 20, 4) > 8
+
+# ------------------------------------------------------------------ Who has an estimate
+
+
+def cover(n, p):
+    """Share of all labellings of n items in p features, and an intercept, that a plane separates."""
+    return sp.Rational(sum(sp.binomial(n - 1, j) for j in range(p + 1)), 2 ** (n - 1))
+
+
+def separated_labellings(n, p, seed):
+    """The share, by a linear program for each labelling of points at random."""
+    X = np.random.default_rng(seed).standard_normal((n, p))
+    labels = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    return np.mean([find_separation(X, z) != "none" for z in labels])
+
+
+def test_cover_symbolically():
+    n = sp.symbols("n", integer=True, positive=True)
+    for d in range(2, 6):  # C(n + 1, d) = C(n, d) + C(n, d - 1), by Pascal's rule
+        count = [2 * sum(sp.binomial(k, j) for j in range(e)) for k, e in ((n, d), (n - 1, d), (n - 1, d - 1))]
+        assert sp.simplify(sp.expand_func(count[0] - count[1] - count[2])) == 0
+        assert sp.simplify(sp.expand_func(count[0] - 2 * count[1])) != 0
+    for p in range(1, 12):
+        assert cover(p + 1, p) == 1 and cover(2 * (p + 1), p) == sp.Rational(1, 2)
+        assert cover(p + 2, p) < 1
+    # Two votes on one item: 1 - P(2) - P(0), from p ~ Beta.
+    t, a0 = sp.symbols("tau alpha0", positive=True)
+    split = 1 - sum(a0 * s * (a0 * s + 1) / (a0 * (a0 + 1)) for s in (t, 1 - t))
+    assert sp.simplify(split - 2 * t * (1 - t) * a0 / (1 + a0)) == 0
+    assert sp.simplify(split - 2 * t * (1 - t)) != 0
+
+
+@pytest.mark.parametrize("n, p", [(4, 1), (6, 1), (5, 2), (8, 2), (7, 3)])
+def test_cover_by_counting_all_labellings(n, p):
+    for seed in (1, 2, 3):  # general position is enough: the share does not depend on where the points are
+        assert separated_labellings(n, p, seed) == pytest.approx(float(cover(n, p)), abs=1e-12)
+
+
+def with_splits(n, p, splits, rng):
+    """Votes of three on random items, as separated as can be but for the items with votes on both sides."""
+    X = rng.standard_normal((n, p))
+    counts = np.where(X[:, :1] > 0, [[3, 0]], [[0, 3]])
+    counts[rng.permutation(n)[:splits]] = [2, 1]
+    return X, counts
+
+
+def test_split_items_give_an_estimate():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(1, 5))
+        X, counts = with_splits(15, p, p + 1, rng)
+        assert find_separation(X, counts) == "none"
+
+
+def test_fewer_split_items_or_planes_do_not():
+    """Negative: p split items may lie on a separating plane; so may any number without a density; and a wrong dimension."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((15, 3))
+    X[:3, 0] = 0  # the p split items, on the plane that separates the others
+    counts = np.where(X[:, :1] > 0, [[3, 0]], [[0, 3]])
+    counts[:3] = [2, 1]
+    assert find_separation(X, counts) == "quasi"
+    X[:10, 0], counts[:10] = 0, [2, 1]
+    assert find_separation(X, counts) == "quasi"
+    assert separated_labellings(7, 2, 1) != pytest.approx(float(cover(7, 1)), abs=1e-3)
+    assert separated_labellings(7, 2, 1) != pytest.approx(float(cover(8, 2)), abs=1e-3)
+    lattice = np.array([[i, j] for i in range(3) for j in range(2)], dtype=float)
+    labels = (np.arange(2**6)[:, None] >> np.arange(6)) & 1
+    share = np.mean([find_separation(lattice, z) == "complete" for z in labels])
+    assert share < float(cover(6, 2)) - 0.05
