@@ -8,6 +8,7 @@ from softlabel.datasets import load_adult_content, load_bluebirds, load_breast_c
 from softlabel.dirichlet_multinomial import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
 from softlabel.efficiency import godambe_information, relative_efficiency
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
+from softlabel.joint import JointFit, fit_dirichlet_multinomial
 from softlabel.logistic import BatchFit, LogisticFit, fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
@@ -19,6 +20,7 @@ __all__ = [
     "Alpha0Fit",
     "BatchFit",
     "ConvergenceWarning",
+    "JointFit",
     "LogisticFit",
     "SeparationWarning",
     "TwoClassNormal",
@@ -27,6 +29,7 @@ __all__ = [
     "dm_logpmf",
     "estimate_alpha0",
     "find_separation",
+    "fit_dirichlet_multinomial",
     "fit_logistic",
     "fit_logistic_batch",
     "godambe_information",

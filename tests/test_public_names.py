@@ -14,8 +14,8 @@ import softlabel
 from softlabel import claims, datasets
 
 NAMES = {
-    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "LogisticFit", "SeparationWarning", "TwoClassNormal", "alpha0_interval",
-    "bootstrap_alpha0", "dm_logpmf", "estimate_alpha0", "find_separation", "fit_logistic", "fit_logistic_batch",
+    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "JointFit", "LogisticFit", "SeparationWarning", "TwoClassNormal", "alpha0_interval",
+    "bootstrap_alpha0", "dm_logpmf", "estimate_alpha0", "find_separation", "fit_dirichlet_multinomial", "fit_logistic", "fit_logistic_batch",
     "godambe_information", "load_adult_content", "load_bluebirds", "load_breast_cancer", "load_gastroenterology",
     "overdispersion_test", "relative_efficiency", "sample_probabilities", "sample_votes", "simulate_breast_cancer",
     "simulate_relative_efficiency", "variance_inflation",
@@ -23,6 +23,10 @@ NAMES = {
 SIGNATURES = {
     softlabel.fit_logistic: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
     softlabel.fit_logistic_batch: "X, y_or_counts, *, positive=None, start=None, max_iter=25, tol=1e-08",
+    softlabel.fit_dirichlet_multinomial: "X, counts, *, max_iter=100, tol=1e-08",
+    softlabel.JointFit.cov: "self",
+    softlabel.JointFit.stderr: "self",
+    softlabel.JointFit.posterior: "self, X",
     softlabel.find_separation: "X, y_or_counts, *, positive=None",
     softlabel.dm_logpmf: "counts, tau, alpha0",
     softlabel.sample_votes: "tau, m, alpha0=inf, rng=None",
@@ -63,6 +67,8 @@ FIELDS = {
     softlabel.LogisticFit: ["coef", "converged", "n_iter", "separation", "log_likelihood", "deviance", "dispersion",
                             "n_items", "n_without_votes", "feature_names"],
     softlabel.BatchFit: ["coef", "converged", "n_iter"],
+    softlabel.JointFit: ["coef", "alpha0", "log_likelihood", "converged", "n_iter", "separation", "n_items",
+                         "n_without_votes", "feature_names"],
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
     datasets.VoteData: ["X", "counts", "y", "votes", "source"],
 }
