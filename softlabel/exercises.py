@@ -143,7 +143,7 @@ def keys() -> list[str]:
     >>> keys()[:3]
     ['01.hand', '01.code', '01.further']
     """
-    for part in ("votes", "rules", "practice"):
+    for part in ("votes", "rules", "models", "practice"):
         import_module(f"softlabel._exercises_{part}")
     return list(_BUILDERS)
 

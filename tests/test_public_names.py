@@ -14,11 +14,11 @@ import softlabel
 from softlabel import claims, datasets
 
 NAMES = {
-    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "JointFit", "LogisticFit", "SeparationWarning", "TwoClassNormal", "alpha0_interval",
-    "bootstrap_alpha0", "dm_logpmf", "estimate_alpha0", "find_separation", "fit_dirichlet_multinomial", "fit_logistic", "fit_logistic_batch",
-    "godambe_information", "load_adult_content", "load_bluebirds", "load_breast_cancer", "load_gastroenterology",
-    "overdispersion_test", "relative_efficiency", "sample_probabilities", "sample_votes", "simulate_breast_cancer",
-    "simulate_relative_efficiency", "variance_inflation",
+    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "JointFit", "LogisticFit", "SeparationWarning", "TwoClassNormal",
+    "alpha0_interval", "bootstrap_alpha0", "dm_logpmf", "estimate_alpha0", "find_separation", "fit_dirichlet_multinomial",
+    "fit_logistic", "fit_logistic_batch", "godambe_information", "load_adult_content", "load_bluebirds",
+    "load_breast_cancer", "load_gastroenterology", "overdispersion_test", "relative_efficiency", "sample_probabilities",
+    "sample_votes", "simulate_breast_cancer", "simulate_relative_efficiency", "variance_inflation",
 }
 SIGNATURES = {
     softlabel.fit_logistic: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
