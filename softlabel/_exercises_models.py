@@ -3,7 +3,7 @@
 from itertools import product
 
 import numpy as np
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from softlabel.exercises import Exercise, Mistake, at, exercise, formula, numbers
 
@@ -206,4 +206,107 @@ def _():
                     "The sign: is the third vote nearer to one half, or farther?"),
         ],
         "The first two votes have mean 2 tau. How likely is the third asked for, and how likely is it positive then?",
+    )
+
+
+# The joint likelihood
+
+
+def joint_information(eta, m, alpha0, h=1e-4):
+    """Mean square of the derivative of the log-probability by eta, over all counts: by log-gamma functions and differences."""
+    s = np.arange(m + 1)
+
+    def logpmf(eta):
+        a, b = alpha0 * special.expit(eta), alpha0 * special.expit(-eta)
+        return np.log(special.comb(m, s)) + special.betaln(a + s, b + m - s) - special.betaln(a, b)
+
+    return np.exp(logpmf(eta)) @ ((logpmf(eta + h) - logpmf(eta - h)) / (2 * h)) ** 2
+
+
+def logistic_information(eta, m, alpha0):
+    return m**2 / variance_of_sum(m, alpha0) * special.expit(eta) * special.expit(-eta)
+
+
+@exercise("joint.hand")
+def _():
+    grid = list(product((0.05, 0.5, 0.8), (0.2, 1.0, 10.0)))
+
+    def right(t, a):
+        return logistic_information(special.logit(t), 2, a) / joint_information(special.logit(t), 2, a)
+
+    def information(t, a):
+        return right(t, a), joint_information(special.logit(t), 2, a)
+
+    return Exercise(
+        "a function of tau and alpha0 that gives the efficiency with two votes",
+        formula(grid), at(grid, "tau", "alpha0"), np.array([right(*args) for args in grid]),
+        [
+            Mistake(lambda t, a: 1 / right(t, a), "Upside down: the likelihood is the sharper of the two."),
+            Mistake(lambda t, a: information(t, a)[1], "That is the information; compare it with that of the logistic score."),
+            Mistake(lambda t, a: right(t, a) * (2 + a) / (1 + a), "The variance of two correlated votes is larger by phi."),
+            Mistake(lambda t, a: right(t, 1 / a), "Here omega is 1 / alpha0, not alpha0."),
+            Mistake(lambda t, a: 1, "That is so at tau = 1/2. Elsewhere the score is not linear in the votes."),
+            Mistake(lambda t, a: right(t, a) * t * (1 - t), "There is q squared in the information, and one q above."),
+        ],
+        "The information has four terms: a first and a second vote for either class.",
+        rtol=1e-5,
+    )
+
+
+@exercise("joint.code")
+def _():
+    y = np.linspace(-7, 7, 281)
+    f = stats.norm.pdf(y, 1) + stats.norm.pdf(y, -1)
+
+    def efficiency(a, weight=1.0):
+        votes = sum(f * weight * logistic_information(2 * y, 7, a))
+        return votes / (f * weight @ np.array([joint_information(2 * v, 7, a) for v in y]))
+
+    def lowest(weight=1.0):
+        found = optimize.minimize_scalar(lambda log: efficiency(np.exp(log), weight), bounds=(-2, 3), method="bounded",
+                                         options={"xatol": 1e-4})
+        return np.exp(found.x), found.fun
+
+    alpha0, least = lowest()
+    return Exercise(
+        "two numbers, alpha0 where the most is lost and the efficiency there",
+        numbers(["alpha0", "efficiency"]), ["alpha0", "the efficiency"], np.array([alpha0, least]),
+        [
+            Mistake(lowest(y**2),
+                    "That is for a slope whose alpha0 is known. The rule depends on the intercept and the tilts."),
+            Mistake((1 / alpha0, None), "That is omega.", parts=[0]),
+            Mistake((np.log(alpha0), None), "That is the logarithm of alpha0.", parts=[0]),
+            Mistake((None, 1 - least), "That is what is lost, not what is kept.", parts=[1]),
+            Mistake((None, 1 / least), "Upside down: the logistic fit is the less efficient.", parts=[1]),
+        ],
+        "Minimise the first value of `efficiencies` over the logarithm of alpha0.",
+        rtol=[0.03, 2e-3],
+    )
+
+
+@exercise("joint.further")
+def _():
+    grid = list(product((0.05, 0.5, 0.8), (0.5, 1.0, 10.0)))
+
+    def right(t, a):  # logit P by quadrature
+        z = np.linspace(-60 / (a * min(t, 1 - t)), 60 / (a * min(t, 1 - t)), 400_001)
+        p = np.exp(a * t * special.log_expit(z) + a * (1 - t) * special.log_expit(-z))
+        p /= p.sum()
+        return (1 + a) / (a**2 * t * (1 - t) * (p @ (z - p @ z) ** 2))
+
+    return Exercise(
+        "a function of tau and alpha0 that gives the limit of the efficiency",
+        formula(grid), at(grid, "tau", "alpha0"), np.array([right(*args) for args in grid]),
+        [
+            Mistake(lambda t, a: 1 / right(t, a), "Upside down: the likelihood is the sharper of the two."),
+            Mistake(lambda t, a: right(t, a) * a**2,
+                    "alpha0 tau, not tau, is the parameter: alpha0 squared is in the information."),
+            Mistake(lambda t, a: right(t, a) * t * (1 - t),
+                    "By eta and not by tau: q squared is in the information, and one q above."),
+            Mistake(lambda t, a: right(t, a) / (1 + a),
+                    "Even infinitely many votes of this kind are worth 1 + alpha0 labels."),
+            Mistake(lambda t, a: 1, "The mean share is not all that the share tells."),
+        ],
+        "Differentiate the log-density of the Beta by tau; what is left is logit P less its mean.",
+        rtol=1e-5,
     )
