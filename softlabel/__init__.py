@@ -8,6 +8,7 @@ from softlabel.datasets import load_adult_content, load_bluebirds, load_breast_c
 from softlabel.dirichlet_multinomial import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
 from softlabel.efficiency import VoteDesign, design_votes, godambe_information, relative_efficiency
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
+from softlabel.joint import JointFit, fit_dirichlet_multinomial
 from softlabel.logistic import BatchFit, LogisticFit, fit_logistic, fit_logistic_batch
 from softlabel.misspecified import FitLimit, fit_limit
 from softlabel.normal import TwoClassNormal
@@ -22,6 +23,7 @@ __all__ = [
     "BatchFit",
     "ConvergenceWarning",
     "FitLimit",
+    "JointFit",
     "LogisticFit",
     "SeparationWarning",
     "TwoClassNormal",
@@ -35,6 +37,7 @@ __all__ = [
     "estimate_alpha0",
     "find_separation",
     "fit_limit",
+    "fit_dirichlet_multinomial",
     "fit_logistic",
     "fit_logistic_batch",
     "godambe_information",

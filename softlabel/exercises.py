@@ -143,7 +143,7 @@ def keys() -> list[str]:
     >>> keys()[:3]
     ['01.hand', '01.code', '01.further']
     """
-    for part in ("votes", "rules", "harm", "practice", "design"):
+    for part in ("votes", "rules", "models", "harm", "design", "practice"):
         import_module(f"softlabel._exercises_{part}")
     return list(_BUILDERS)
 

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -94,23 +94,12 @@ class LogisticFit:
 
     def posterior(self, X: ArrayLike) -> Array:
         """Posterior probabilities (n, 2) of new items, column 0 the positive class, each computed without rounding."""
-        eta = self._linear_predictor(X)
+        eta = linear_predictor(self, X)
         return np.column_stack([expit(eta), expit(-eta)])
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Labels (n,) of new items: 1 where the positive class has a posterior probability above one half."""
-        return (self._linear_predictor(X) > 0).astype(np.int64)
-
-    def _linear_predictor(self, X: ArrayLike) -> Array:
-        if isinstance(X, pd.DataFrame) and set(map(str, X.columns)) >= set(self.feature_names):
-            X = X.rename(columns=str)[self.feature_names]
-        elif isinstance(X, pd.DataFrame) and self.feature_names != [f"x{k + 1}" for k in range(len(self.feature_names))]:
-            missing = [name for name in self.feature_names if name not in map(str, X.columns)]
-            raise ValueError(f"X has no column {missing[0]!r}, to which the model was fitted")
-        X, _ = as_features(X)
-        if X.shape[1] != len(self.feature_names):
-            raise ValueError(f"X has {X.shape[1]} columns but the model was fitted to {self.feature_names}")
-        return self.coef[0] + X @ self.coef[1:]
+        return (linear_predictor(self, X) > 0).astype(np.int64)
 
     def summary(self, kind: Literal["sandwich", "model"] = "sandwich", level: float = 0.95) -> pd.DataFrame:
         """Table of coefficients with standard errors, Wald tests and intervals; ``kind`` as in :meth:`cov`."""
@@ -136,6 +125,19 @@ class LogisticFit:
         items = f"{self.n_items} items" + (f", {self.n_without_votes} more without votes" if self.n_without_votes else "")
         coefs = ", ".join(f"{n} {c:.4g}" for n, c in zip(["intercept", *self.feature_names], self.coef))
         return f"LogisticFit({items}; {coefs}; log-likelihood {self.log_likelihood:.6g}; {state})"
+
+
+def linear_predictor(fit: Any, X: ArrayLike) -> Array:
+    """beta'x (n,) of new items; columns of a DataFrame are found by their names."""
+    if isinstance(X, pd.DataFrame) and set(map(str, X.columns)) >= set(fit.feature_names):
+        X = X.rename(columns=str)[fit.feature_names]
+    elif isinstance(X, pd.DataFrame) and fit.feature_names != [f"x{k + 1}" for k in range(len(fit.feature_names))]:
+        missing = [name for name in fit.feature_names if name not in map(str, X.columns)]
+        raise ValueError(f"X has no column {missing[0]!r}, to which the model was fitted")
+    X, _ = as_features(X)
+    if X.shape[1] != len(fit.feature_names):
+        raise ValueError(f"X has {X.shape[1]} columns but the model was fitted to {fit.feature_names}")
+    return fit.coef[0] + X @ fit.coef[1:]
 
 
 @dataclass(frozen=True, eq=False)

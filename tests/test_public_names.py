@@ -14,16 +14,20 @@ import softlabel
 from softlabel import claims, datasets
 
 NAMES = {
-    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "FitLimit", "LogisticFit", "SeparationWarning", "TwoClassNormal",
-    "VoteDesign", "VoteReport", "alpha0_interval", "analyse_votes", "bootstrap_alpha0", "design_votes", "dm_logpmf",
-    "estimate_alpha0", "find_separation", "fit_limit", "fit_logistic", "fit_logistic_batch", "godambe_information",
-    "load_adult_content", "load_bluebirds", "load_breast_cancer", "load_gastroenterology", "overdispersion_test",
-    "relative_efficiency", "sample_probabilities", "sample_votes", "simulate_breast_cancer",
-    "simulate_relative_efficiency", "variance_inflation",
+    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "FitLimit", "JointFit", "LogisticFit", "SeparationWarning",
+    "TwoClassNormal", "VoteDesign", "VoteReport", "alpha0_interval", "analyse_votes", "bootstrap_alpha0",
+    "design_votes", "dm_logpmf", "estimate_alpha0", "find_separation", "fit_dirichlet_multinomial", "fit_limit",
+    "fit_logistic", "fit_logistic_batch", "godambe_information", "load_adult_content", "load_bluebirds",
+    "load_breast_cancer", "load_gastroenterology", "overdispersion_test", "relative_efficiency", "sample_probabilities",
+    "sample_votes", "simulate_breast_cancer", "simulate_relative_efficiency", "variance_inflation",
 }
 SIGNATURES = {
     softlabel.fit_logistic: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
     softlabel.fit_logistic_batch: "X, y_or_counts, *, positive=None, start=None, max_iter=25, tol=1e-08",
+    softlabel.fit_dirichlet_multinomial: "X, counts, *, max_iter=100, tol=1e-08",
+    softlabel.JointFit.cov: "self",
+    softlabel.JointFit.stderr: "self",
+    softlabel.JointFit.posterior: "self, X",
     softlabel.find_separation: "X, y_or_counts, *, positive=None",
     softlabel.fit_limit: "model, mean, variance=None",
     softlabel.dm_logpmf: "counts, tau, alpha0",
@@ -69,7 +73,8 @@ FIELDS = {
     softlabel.LogisticFit: ["coef", "converged", "n_iter", "separation", "log_likelihood", "deviance", "dispersion",
                             "n_items", "n_without_votes", "feature_names"],
     softlabel.BatchFit: ["coef", "converged", "n_iter"],
-    softlabel.VoteDesign: ["n_items", "m", "worth", "cost", "root", "n_truth"],
+    "alpha0", "coef", "converged", "cost", "feature_names", "log_likelihood", "m", "n_items", "n_iter", "n_truth",
+    "n_without_votes", "root", "separation", "worth",
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
     softlabel.VoteReport: ["fit", "separation", "alpha0", "overdispersion", "efficiency", "efficiency_direct", "goodness_of_fit",
                            "calibration", "histogram", "spending", "advice", "best_votes", "annotators", "items", "truth",

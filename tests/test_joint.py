@@ -1,0 +1,302 @@
+"""The joint fit of coefficients and overdispersion: against a search without derivatives, finite differences, and coverage."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from reference import exact_logpmf, gastro, logistic_data
+from scipy import optimize
+from scipy.special import expit
+
+from softlabel import (ConvergenceWarning, SeparationWarning, TwoClassNormal, dm_logpmf, estimate_alpha0,
+                       fit_dirichlet_multinomial, fit_logistic, sample_votes)
+from softlabel.joint import _sums
+
+MODEL = TwoClassNormal.canonical(2.0)
+
+
+def log_likelihood(X, counts, coef, omega):
+    eta = coef[0] + X @ coef[1:]
+    tau = np.column_stack([expit(eta), expit(-eta)])
+    return dm_logpmf(counts, tau, 1 / omega if omega else np.inf).sum()
+
+
+def votes(seed, n=150, alpha0=3.0, most=8):
+    """Unequal numbers of votes, some of none."""
+    rng = np.random.default_rng(seed)
+    Y, _ = MODEL.sample(n, rng)
+    counts = sample_votes(MODEL.posterior(Y), rng.integers(1, most + 1, n), alpha0, rng)
+    counts[::10] = 0
+    return Y, counts
+
+
+@pytest.mark.parametrize("seed, alpha0", [(1, 0.05), (2, 0.5), (3, 3.0), (4, 40.0), (5, np.inf), (6, 2.0)])
+def test_against_a_search_without_derivatives(seed, alpha0):
+    X, counts = votes(seed, alpha0=alpha0)
+    fit = fit_dirichlet_multinomial(X, counts)
+    best = min(
+        (optimize.minimize(lambda b: -log_likelihood(X, counts, b[:3], b[3] ** 2), [0, 0, 0, start], method="Nelder-Mead",
+                           options={"maxiter": 9000, "maxfev": 9000, "xatol": 1e-10, "fatol": 1e-12})
+         for start in (0.1, 1, 5)), key=lambda found: found.fun)
+    omega = 1 / fit.alpha0 if fit.alpha0 < np.inf else 0.0
+    assert fit.converged
+    assert fit.log_likelihood == pytest.approx(log_likelihood(X, counts, fit.coef, omega), abs=1e-9)
+    assert fit.log_likelihood == pytest.approx(-best.fun, abs=1e-8)  # 1e-4 standard errors from the maximum
+    np.testing.assert_allclose(fit.coef, best.x[:3], atol=1e-4)
+    assert omega == pytest.approx(best.x[3] ** 2, rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize("omega", [0.0, 1e-7, 0.3, 20.0])
+def test_score_and_hessian_by_finite_differences(omega):
+    X, counts = votes(7)
+    x, theta, h = np.column_stack([np.ones(len(X)), X]), np.array([0.4, 1.1, -0.5, omega]), 1e-5
+    _, score, H, squares = _sums(x, counts, theta)
+
+    def ahead(k, f, sign=1):
+        moved = theta.copy()
+        moved[k] += sign * h
+        return f(moved)
+
+    def difference(k, f):  # to second order, one-sided in omega: the boundary is near
+        if k < 3:
+            return (ahead(k, f) - ahead(k, f, -1)) / (2 * h)
+        return (-3 * f(theta) + 4 * ahead(k, f) - ahead(k, f, 2)) / (2 * h)
+
+    value = [difference(k, lambda t: log_likelihood(X, counts, t[:3], t[3])) for k in range(4)]
+    np.testing.assert_allclose(score, value, rtol=1e-5, atol=1e-5 * np.abs(score).max())
+    slopes = np.array([difference(k, lambda t: _sums(x, counts, t)[1]) for k in range(4)])
+    np.testing.assert_allclose(-H, slopes, rtol=1e-5, atol=1e-5 * np.abs(H).max())
+    single = [_sums(x[[j]], counts[[j]], theta)[1] for j in range(len(x))]
+    np.testing.assert_allclose(squares, np.transpose(single) @ single, rtol=1e-10, atol=1e-10)
+
+
+def test_far_out_the_score_is_still_right():
+    """Posterior probabilities of 1e-20, which 1 - tau would lose; by exact arithmetic."""
+    counts, omega = np.array([[3.0, 2.0]]), 0.25
+    for eta in (46.0, -46.0):
+        _, score, *_ = _sums(np.ones((1, 1)), counts, np.array([eta, omega]))
+        h = 1e-6
+
+        def exact(eta):
+            return float(exact_logpmf([3, 2], [expit(eta), expit(-eta)], 1 / omega))
+
+        assert score[0] == pytest.approx((exact(eta + h) - exact(eta - h)) / (2 * h), rel=1e-5)
+
+
+def test_votes_less_varied_than_independent_ones_give_the_logistic_fit():
+    X, _ = votes(8, n=60)
+    tau = MODEL.posterior(X)[:, 0]
+    s = np.rint(9 * tau)  # no noise but rounding
+    counts = np.column_stack([s, 9 - s])
+    fit, pooled = fit_dirichlet_multinomial(X, counts), fit_logistic(X, counts)
+    assert fit.alpha0 == np.inf and fit.converged
+    np.testing.assert_allclose(fit.coef, pooled.coef, rtol=1e-7)
+    np.testing.assert_allclose(fit.cov(), pooled.cov("model"), rtol=1e-6)
+
+
+def test_labellers_who_always_agree_count_once():
+    X, labels = logistic_data(3)
+    counts = np.column_stack([labels, 1 - labels]) * np.arange(1, 61)[:, None]
+    fit, one = fit_dirichlet_multinomial(X, counts), fit_logistic(X, labels)
+    assert fit.alpha0 == 0 and fit.converged
+    np.testing.assert_allclose(fit.coef, one.coef, rtol=1e-9)
+    np.testing.assert_allclose(fit.cov(), one.cov("model"), rtol=1e-9)
+    assert fit.log_likelihood == pytest.approx(one.log_likelihood)
+    # It is the limit of alpha0 -> 0, and no alpha0 is better.
+    values = [log_likelihood(X, counts, one.coef, omega) for omega in (0, 1, 1e3, 1e9)]
+    assert np.all(np.diff(values) > 0) and values[-1] == pytest.approx(fit.log_likelihood, abs=1e-4)
+
+
+def test_two_kinds_of_items():
+    """A binary feature leaves both means free: each is found by itself, given alpha0."""
+    rng = np.random.default_rng(9)
+    x = np.repeat([0.0, 1.0], 200)
+    tau = np.where(x > 0, 0.7, 0.4)
+    counts = sample_votes(np.column_stack([tau, 1 - tau]), 5, 2.0, rng)
+    fit = fit_dirichlet_multinomial(x[:, None], counts)
+
+    def profile(omega):
+        return sum(optimize.minimize_scalar(
+            lambda t, here=here: -dm_logpmf(counts[here], np.tile([t, 1 - t], (here.sum(), 1)), 1 / omega).sum(),
+            bounds=(0.05, 0.95), method="bounded", options={"xatol": 1e-10}).fun for here in (x == 0, x == 1))
+
+    best = optimize.minimize_scalar(lambda log: profile(np.exp(log)), bounds=(-4, 3), method="bounded")
+    assert 1 / fit.alpha0 == pytest.approx(np.exp(best.x), rel=1e-4)
+
+
+# ------------------------------------------------------------------ invariance
+
+
+def test_invariance():
+    X, counts = votes(10)
+    fit = fit_dirichlet_multinomial(X, counts)
+    order = np.random.default_rng(0).permutation(len(X))
+    shuffled = fit_dirichlet_multinomial(X[order], counts[order])
+    swapped = fit_dirichlet_multinomial(X, counts[:, ::-1])
+    scaled = fit_dirichlet_multinomial(X * [1e-6, 1e9] + [5, -3e9], counts)
+    for other, coef in ((shuffled, fit.coef), (swapped, -fit.coef)):
+        np.testing.assert_allclose(other.coef, coef, rtol=1e-7)
+        np.testing.assert_allclose(other.cov(), fit.cov(), rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(scaled.coef[1:] * [1e-6, 1e9], fit.coef[1:], rtol=1e-6)
+    np.testing.assert_allclose(scaled.posterior(X * [1e-6, 1e9] + [5, -3e9]), fit.posterior(X), rtol=1e-6)
+    for other in (shuffled, swapped, scaled):
+        assert other.alpha0 == pytest.approx(fit.alpha0, rel=1e-6)
+        assert other.log_likelihood == pytest.approx(fit.log_likelihood, rel=1e-10)
+
+
+def test_items_without_votes_count_for_nothing():
+    X, counts = votes(11)
+    voted = counts.any(axis=1)
+    fit, without = fit_dirichlet_multinomial(X, counts), fit_dirichlet_multinomial(X[voted], counts[voted])
+    np.testing.assert_allclose(fit.coef, without.coef, rtol=1e-8)
+    assert (fit.n_items, fit.n_without_votes) == (voted.sum(), (~voted).sum())
+    assert f"{(~voted).sum()} more without votes" in repr(fit)
+
+
+def test_pandas_objects_are_matched_and_named():
+    X, counts = votes(12)
+    frame = pd.DataFrame(X, columns=["size", "shape"], index=[f"i{k}" for k in range(len(X))])
+    table = pd.DataFrame(counts, columns=["yes", "no"], index=frame.index)
+    fit, plain = fit_dirichlet_multinomial(frame, table.iloc[::-1]), fit_dirichlet_multinomial(X, counts)
+    np.testing.assert_allclose(fit.coef, plain.coef, rtol=1e-10)
+    assert fit.feature_names == ["size", "shape"] and "shape" in repr(fit)
+    np.testing.assert_allclose(fit.posterior(frame[["shape", "size"]]), plain.posterior(X), rtol=1e-10)
+    with pytest.raises(ValueError, match="no column 'shape'"):
+        fit.posterior(frame[["size"]])
+    with pytest.raises(ValueError, match="counts has no row for 'i0'"):
+        fit_dirichlet_multinomial(frame, table.iloc[1:])
+
+
+# ------------------------------------------------------------------ edges
+
+
+def test_one_vote_each_says_nothing_about_alpha0():
+    X, labels = logistic_data(1)
+    with pytest.raises(ValueError, match="no item has more than one vote: alpha0 cannot be estimated"):
+        fit_dirichlet_multinomial(X, np.column_stack([labels, 1 - labels]))
+    with pytest.raises(ValueError, match=r"counts must be 2-dimensional or 3-dimensional"):
+        fit_dirichlet_multinomial(X, labels)
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"counts": [[1, 2]] * 5}, ["counts", "(5, 2)", "6 items"]),
+    ({"counts": [[1, 2, 0]] * 6}, ["counts", "(6, 3)"]),
+    ({"counts": [[1, 2]] * 5 + [[1, -1]]}, ["counts[5, 1] is -1"]),
+    ({"counts": [[1, 2]] * 5 + [[1, 0.5]]}, ["counts[5, 1] is 0.5"]),
+    ({"counts": [[1, 2]] * 5 + [[1, np.nan]]}, ["counts[5, 1] is nan"]),
+    ({"counts": [[1, 2]] * 5 + [[10**8, 0]]}, ["counts[5, 0]", "10,000,000"]),
+    ({"X": [[1.0, 2.0]] * 6}, ["X column 0", "constant"]),
+    ({"X": [[np.inf, 2.0]] * 6}, ["X[0, 0] is inf"]),
+    ({"max_iter": 0}, ["max_iter"]),
+    ({"tol": -1}, ["tol"]),
+])
+def test_bad_arguments(change, words):
+    X = [[0.0, 1], [1, 0], [2, 5], [3, 1], [4, -1], [2, 2]]
+    good = {"X": X, "counts": [[1, 2], [2, 2], [0, 3], [3, 0], [1, 1], [0, 0]]}
+    with pytest.raises(ValueError) as caught:
+        fit_dirichlet_multinomial(**good | change)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("counts, kind", [
+    ([[0, 2], [0, 3], [2, 0], [1, 0]], "complete"),
+    ([[0, 2], [1, 3], [2, 0], [1, 0]], "quasi"),
+])
+def test_separation_is_said_and_not_fitted(counts, kind):
+    X = [[0.0], [1.0], [2.0], [3.0]]
+    with pytest.warns(SeparationWarning, match=f"{kind} separation") as caught:
+        fit = fit_dirichlet_multinomial(X, counts)
+    assert caught[0].filename == __file__ and len(caught) == 1
+    assert fit.separation == kind and not fit.converged and f"NOT converged, {kind} separation" in repr(fit)
+    assert np.isnan(fit.cov()).all() and np.isnan(fit.stderr()).all()
+    # There is no maximum: farther out along the slope the likelihood is higher.
+    X, counts, coef = np.array(X), np.array(counts), fit.coef
+    omega = 1 / fit.alpha0 if fit.alpha0 else 1e6
+    edge = -coef[0] / coef[1] if kind == "complete" else 1.0
+    values = [log_likelihood(X, counts, np.array([-edge * b, b]), omega) for b in (5, 10, 20)]
+    assert np.all(np.diff(values) > 0)
+
+
+def test_too_few_steps():
+    X, counts = votes(13)
+    with pytest.warns(ConvergenceWarning, match="no convergence after 1 steps") as caught:
+        fit = fit_dirichlet_multinomial(X, counts, max_iter=1)
+    assert caught[0].filename == __file__ and not fit.converged and "NOT converged" in repr(fit)
+
+
+@pytest.mark.parametrize("labellers, alpha0, slope", [(1000, 3.0, 8.0), (10_000, 0.05, 4.0), (1000, np.inf, 3.0), (3, 1e5, 1.0),
+                                                      (5, 0.01, 2.0)])
+def test_extreme_votes(labellers, alpha0, slope):
+    rng = np.random.default_rng(14)
+    X = rng.normal(size=(300, 2))
+    tau = np.column_stack([expit(slope * X[:, 0]), expit(-slope * X[:, 0])])
+    counts = sample_votes(tau, labellers, alpha0, rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = fit_dirichlet_multinomial(X, counts)
+    x, omega = np.column_stack([np.ones(300), X]), 1 / fit.alpha0
+    _, score, H, _ = _sums(x, counts, np.r_[fit.coef, omega])
+    free = slice(None) if omega else slice(3)
+    assert np.linalg.eigvalsh(H[free, free]).min() > 0
+    assert score[free] @ np.linalg.solve(H[free, free], score[free]) < 1e-8  # squared distance in standard errors
+    assert omega or score[3] <= 0
+    assert np.abs((fit.coef - [0, slope, 0]) / fit.stderr()).max() < 4.5  # fixed seed
+
+
+def test_arguments_stay_as_they_were():
+    X, counts = votes(15)
+    X0, counts0 = X.copy(), counts.copy()
+    fit = fit_dirichlet_multinomial(X, counts)
+    fit.cov()[:] = 0
+    assert np.array_equal(X, X0) and np.array_equal(counts, counts0) and fit.stderr().min() > 0
+
+
+def test_single_precision_and_large_offsets():
+    X, counts = votes(16)
+    fit = fit_dirichlet_multinomial(X.astype("float32"), counts)
+    np.testing.assert_allclose(fit.coef, fit_dirichlet_multinomial(X, counts).coef, rtol=1e-5)
+
+
+# ------------------------------------------------------------------ statistics
+
+
+def test_real_votes_gain_likelihood_over_the_two_steps():
+    X, counts, _ = gastro()
+    joint, pooled = fit_dirichlet_multinomial(X, counts), fit_logistic(X, counts)
+    two_steps = estimate_alpha0(counts, pooled.posterior(X))
+    assert joint.log_likelihood > two_steps.log_likelihood + 0.01
+    again = estimate_alpha0(counts, joint.posterior(X))  # at its own beta it is the best alpha0
+    assert again.alpha0 == pytest.approx(joint.alpha0, rel=1e-6)
+
+
+@pytest.fixture(scope="module")
+def repeated():
+    """800 data sets of 300 items with votes of eight labellers, alpha0 = 1: estimates, standard errors, pooled estimates."""
+    rng, rows = np.random.default_rng(17), []
+    for _ in range(800):
+        Y, _ = MODEL.sample(300, rng)
+        counts = sample_votes(MODEL.posterior(Y), 8, 1.0, rng)
+        fit = fit_dirichlet_multinomial(Y, counts)
+        rows.append((fit.coef, fit.stderr(), fit_logistic(Y, counts).coef))
+    return np.array(rows).transpose(1, 0, 2)
+
+
+def test_coverage_of_intervals(repeated):
+    coef, stderr, _ = repeated
+    inside = np.abs(coef - MODEL.coef) < 1.96 * stderr
+    error = np.sqrt(0.95 * 0.05 / len(coef))
+    assert np.abs(inside.mean(axis=0) - 0.95).max() < 4 * error
+    # Negative: standard errors a fifth too small, or those of independent votes (sqrt of 4.5 too small), would be seen.
+    for factor in (0.8, 4.5**-0.5):
+        narrow = np.abs(coef - MODEL.coef) < 1.96 * factor * stderr
+        assert np.all(narrow.mean(axis=0) < 0.95 - 4 * error)
+
+
+def test_it_is_sharper_than_the_pooled_estimate(repeated):
+    coef, stderr, pooled = repeated
+    ratio = ((pooled - MODEL.coef) ** 2).mean(axis=0) / ((coef - MODEL.coef) ** 2).mean(axis=0)
+    assert np.all(ratio[1:] > 1.05)
+    scatter, reported = coef.std(axis=0), stderr.mean(axis=0)
+    np.testing.assert_allclose(scatter, reported, rtol=0.1)  # 800 values know a scatter to 2.5%
