@@ -22,7 +22,6 @@ import chapters
 import exercises
 import nbclient
 import nbformat
-import publish
 from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.errors import SphinxError
