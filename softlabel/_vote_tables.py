@@ -148,6 +148,8 @@ def read_features(features: pd.DataFrame, columns: Sequence[Hashable] | None, tr
         _must_have(X, [truth], "truth")
         X, truth = X.drop(columns=[truth]), X[truth]
     if columns is not None:
+        if isinstance(columns, str | bytes) or not pd.api.types.is_list_like(columns):
+            raise ValueError(f"columns must be a list of columns of features, got {columns!r}")
         _must_have(X, columns, "columns")
         X = X[list(columns)]
     if not X.size:

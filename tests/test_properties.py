@@ -624,6 +624,82 @@ def test_limit_of_any_parameters(name, odd, wrapped):
     attempt(sl.fit_limit, **arguments | {name: (lambda eta: odd) if wrapped and name != "model" else odd})
 
 
+@drives("fit_dirichlet_multinomial", "JointFit", "JointFit.cov", "JointFit.stderr", "JointFit.posterior")
+@examples(60)
+@given(features(), st.integers(2, 30), SEED)
+def test_no_parameters_are_more_likely_than_the_joint_fit(X, m, seed):
+    rng = np.random.default_rng(seed)
+    s = rng.integers(0, m + 1, len(X))
+    counts = np.column_stack([s, m - s])
+    fit = attempt(sl.fit_dirichlet_multinomial, X, counts)
+    if fit is None or fit.separation != "none" or not fit.converged or fit.alpha0 == 0:
+        return
+    tau = attempt(fit.posterior, X)
+    here = attempt(sl.dm_logpmf, counts, tau, fit.alpha0).sum()
+    assert fit.log_likelihood == pytest.approx(here, abs=1e-5)  # features of 1e6 that differ by 1e-3: rounding
+    pooled = attempt(sl.fit_logistic, X, counts).posterior(X)
+    alpha0 = attempt(sl.estimate_alpha0, counts, pooled).alpha0
+    if alpha0 > 0:
+        assert here >= attempt(sl.dm_logpmf, counts, pooled, alpha0).sum() - 1e-6
+    cov = attempt(fit.cov)
+    np.testing.assert_allclose(attempt(fit.stderr) ** 2, np.diag(cov), rtol=1e-9)
+
+
+@examples(250)
+@given(anything(), anything(), st.data())
+def test_joint_fit_of_anything(X, counts, more):
+    good = GOOD[0], np.column_stack([2 * GOOD[1] + 1, 3 - 2 * GOOD[1]])
+    X, counts = more.draw(st.sampled_from([(X, counts), (X, good[1]), (good[0], counts)]))
+    attempt(sl.fit_dirichlet_multinomial, X, counts)
+    attempt(sl.fit_dirichlet_multinomial, *good, **{more.draw(st.sampled_from(["max_iter", "tol"])): more.draw(ODD)})
+
+
+# ------------------------------------------------------------------ reports
+
+
+@st.composite
+def vote_tables(draw):
+    """A long table of votes on some of twelve items, with gaps and repeats, and the features of these items."""
+    rng = np.random.default_rng(draw(SEED))
+    rows = draw(st.integers(1, 80))
+    votes = pd.DataFrame({"item": rng.integers(0, 12, rows), "annotator": rng.integers(0, 4, rows).astype(str),
+                          "label": rng.choice(np.array(["yes", "no", None], dtype=object), rows, p=[0.5, 0.4, 0.1])})
+    return votes, pd.DataFrame({"size": rng.normal(size=12)})
+
+
+@drives("analyse_votes", "VoteReport", "VoteReport.table", "VoteReport.sentences", "VoteReport.to_html")
+@examples(25)
+@given(vote_tables())
+def test_reports_count_every_vote(tables):
+    votes, features = tables
+    report = attempt(sl.analyse_votes, votes, features, positive="yes")
+    if report is None:
+        return
+    once = votes.dropna().drop_duplicates(["item", "annotator"])
+    assert report.counted["votes used"] == len(once) == report.items["votes"].sum()
+    assert report.counted["missing votes"] == votes["label"].isna().sum()
+    assert report.counted["repeated votes"] == votes["label"].notna().sum() - len(once)
+    positive = once[once["label"] == "yes"].groupby("item").size()
+    assert (report.items["positive"] == positive.reindex(report.items.index, fill_value=0)).all()
+    assert len(attempt(report.table)) and attempt(report.sentences) and "<html" in attempt(report.to_html)
+
+
+@drives("VoteReport.save")
+def test_a_saved_report_is_the_page(tmp_path):
+    votes = pd.DataFrame({"item": [0, 0, 1, 1, 2, 2, 3, 3], "annotator": list("abababab"), "label": list("ynynnyyn")})
+    report = attempt(sl.analyse_votes, votes, pd.DataFrame({"size": [1.0, 3.0, 2.0, 5.0]}), positive="y")
+    report.save(tmp_path / "report.html")
+    ANSWERED.add("VoteReport.save")
+    assert (tmp_path / "report.html").read_text("utf8") == attempt(report.to_html)
+
+
+@examples(150)
+@given(st.sampled_from([*inspect.signature(sl.analyse_votes).parameters]), st.one_of(ODD, anything()))
+def test_reports_of_anything(name, odd):
+    votes = pd.DataFrame({"item": np.repeat(range(6), 3), "annotator": list("abc") * 6, "label": list("ynn" * 3 + "yyn" * 3)})
+    attempt(sl.analyse_votes, **({"votes": votes, "features": pd.DataFrame({"size": [1, 3, 2, 5, 4, 6]}), "positive": "y"} | {name: odd}))
+
+
 # ------------------------------------------------------------------ the two studies
 
 
