@@ -4,6 +4,7 @@ Each symbolically, numerically and negatively; the negative checks go through th
 """
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -270,10 +271,10 @@ def test_joint_information_symbolically(labellers):
     }
     for (u, v), formula in claimed.items():
         squares = sum(p * log.diff(u) * log.diff(v) for p, log in zip(P, logs))
-        holds, altered = (sp.lambdify((t, w), squares - f) for f in (formula, formula + w / 100))
-        points = [(value, sp.Integer(k)) for value in sp.sympify("1/7, 1/2, 4/5") for k in range(1, 21)]
-        assert all(holds(*point) == 0 for point in points)
-        assert not any(altered(*point) == 0 for point in points)
+        points = [{t: value, w: k} for value, k in product(sp.sympify("1/7, 1/2, 4/5"), range(1, 21))]
+        assert all((squares - formula).subs(point) == 0 for point in points)
+        assert (squares - formula.subs(w, 2 * w)).subs(points[0]) != 0
+        assert (squares - formula.subs(t, 1 - t)).subs(points[0]) != 0 or (u, v) != (t, w)  # classes exchanged
     # The votes' mean goes with the score of eta only; another function of the votes with both.
     counts = range(labellers + 1)
     assert sp.cancel(sum((s - labellers * t) * P[s].diff(t) for s in counts)) == labellers
