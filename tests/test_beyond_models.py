@@ -1,0 +1,355 @@
+"""The theorems on other models of votes: more classes, unequal numbers of votes, the joint likelihood.
+
+Each symbolically, numerically and negatively; the negative checks go through the very function that accepts the right formula.
+"""
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy import special
+from sklearn.linear_model import LogisticRegression
+from test_boxes import covariance_of_three_classes
+from test_theorems import ALTERED, FACTOR, FAR, GENERAL, MODEL, NEAR, departure, is_zero
+
+from softlabel import (fit_dirichlet_multinomial, fit_logistic_batch, godambe_information, relative_efficiency, sample_votes,
+                       variance_inflation)
+
+m, a, w = sp.symbols("m alpha0 omega", positive=True)
+
+# ------------------------------------------------------------------ More classes
+
+
+def matrices_of_three_classes():
+    """I_LR, H and G at three feature values, whose probabilities and posteriors are fractions; m and alpha0 stay free."""
+    cov, multinomial = covariance_of_three_classes()
+    tau1, tau2 = sorted(multinomial.free_symbols - {m, a}, key=str)
+    kinds = zip(sp.sympify("1/5, 1/2, 3/10"), (-1, 0, 2), sp.sympify("(1/2, 1/3), (1/7, 2/7), (3/5, 1/10)"))
+    total = [sp.zeros(4), sp.zeros(4)]
+    for q, x, (t1, t2) in kinds:
+        X = sp.Matrix([1, x])
+        for place, covariance in enumerate((multinomial / m, cov)):
+            V = covariance[:2, :2].subs({tau1: t1, tau2: t2})
+            total[place] += q * sp.kronecker_product(V, X * X.T)
+    fisher, G = (matrix.applyfunc(sp.cancel) for matrix in total)
+    return fisher, m * fisher, G
+
+
+def test_information_of_three_classes_symbolically():
+    fisher, H, G = matrices_of_three_classes()
+    # H G^-1 H = c I_LR without an inverse: G = H I_LR^-1 H / c.
+    for name, factor, right in [("right", FACTOR, True), *((name, f(m, a), False) for name, f in ALTERED.items())]:
+        assert is_zero(factor * G - H * fisher.inv() * H) == right, name
+    assert not is_zero(m * (1 + a) / (m + a + 1) * G - H * fisher.inv() * H)  # g - 2 more in the denominator
+
+
+MEANS, PRIOR = np.array([[1.2, 0.2], [-0.8, 1.0], [0.0, -1.0]]), np.array([0.3, 0.3, 0.4])
+OFFSET = np.log(PRIOR) - (MEANS**2).sum(axis=1) / 2
+BETA = (np.column_stack([OFFSET, MEANS]) - np.r_[OFFSET[2], MEANS[2]])[:2]
+
+
+def three_classes(n, seed):
+    rng = np.random.default_rng(seed)
+    z = rng.choice(3, p=PRIOR, size=n)
+    x = np.insert(MEANS[z] + rng.standard_normal((n, 2)), 0, 1, axis=1)
+    return rng, x, special.softmax(np.column_stack([x @ BETA.T, np.zeros(n)]), axis=1)
+
+
+def nested(tau, labellers, alpha_b, rng):
+    """Class 1 or not: independent votes. Class 2 or 3: one shared opinion an item. The mean is m tau all the same."""
+    rest = rng.binomial(labellers, 1 - tau[:, 0])
+    share = tau[:, 1] / (1 - tau[:, 0])
+    second = rng.binomial(rest, rng.beta(alpha_b * share, alpha_b * (1 - share)))
+    return np.column_stack([labellers - rest, second, rest - second])
+
+
+def score_departure(votes, tau, x, factor):
+    """Standard errors by which the covariance of the score departs from m^2 / factor I_LR, and the mean from zero.
+
+    Whitened by the inverse root of the mean of V kron x x', both over the same items.
+    """
+    labellers = votes.sum(axis=1)[0]
+    U = ((votes - labellers * tau)[:, :2, None] * x[:, None]).reshape(len(x), 6)
+    t = tau[:, :2]
+    V = t[:, :, None] * np.eye(2) - t[:, :, None] * t[:, None]
+    fisher = np.einsum("nab,nc,nd->acbd", V, x, x).reshape(6, 6) / len(x)
+    U = U @ np.linalg.inv(np.linalg.cholesky(fisher)).T * np.sqrt(factor) / labellers
+    products = U[:, :, None] * U[:, None, :]
+    z = (products.mean(axis=0) - np.eye(6)) / (products.std(axis=0) / np.sqrt(len(x)))
+    return np.abs(z).max(), np.abs(U.mean(axis=0) / U.std(axis=0)).max() * np.sqrt(len(x))
+
+
+@pytest.mark.parametrize("labellers, alpha0", [(5, 1.0), (2, 0.3), (8, 2.0)])
+def test_information_of_three_classes_numerically(labellers, alpha0):
+    rng, x, tau = three_classes(60_000, seed=61)
+    votes = sample_votes(tau, labellers, alpha0, rng)
+    factor = relative_efficiency(labellers, alpha0)
+    spread, mean = score_departure(votes, tau, x, factor)
+    assert max(spread, mean) < NEAR
+    for altered in (labellers, 1, labellers * (1 + alpha0) / (labellers + alpha0 + 1)):
+        assert score_departure(votes, tau, x, altered)[0] > FAR
+
+
+def test_estimates_of_three_classes_have_that_covariance():
+    """By scikit-learn, item by item and class by class with the votes as weights."""
+    errors, fisher = [], np.zeros((6, 6))
+    for seed in range(80):
+        rng, x, tau = three_classes(800, seed)
+        votes = sample_votes(tau, 5, 1.0, rng)
+        peer = LogisticRegression(C=np.inf, tol=1e-8, max_iter=500)
+        peer.fit(np.repeat(x[:, 1:], 3, axis=0), np.tile([0, 1, 2], 800), sample_weight=votes.ravel())
+        coef = np.column_stack([peer.intercept_, peer.coef_])
+        errors.append((coef[:2] - coef[2] - BETA).ravel())
+        t = tau[:, :2]
+        V = t[:, :, None] * np.eye(2) - t[:, :, None] * t[:, None]
+        fisher += np.einsum("nab,nc,nd->acbd", V, x, x).reshape(6, 6) / 80
+    errors = np.array(errors)
+    forms = (errors @ fisher * errors).sum(axis=1)  # six for one true label, in the limit
+    z = (forms.mean() * relative_efficiency(5, 1.0) / 6 - 1) / (forms.std() / np.sqrt(80) / forms.mean())
+    assert abs(z) < 4  # the error of order 1 / n is below one of them
+    for altered in (5, 1):
+        assert abs(forms.mean() * altered / 6 - 1) > 4 * altered / 6 * forms.std() / np.sqrt(80)
+
+
+def test_three_classes_need_one_correlation():
+    """Negative: votes of the right mean that agree on one distinction and not on another; no factor is right."""
+    rng, x, tau = three_classes(60_000, seed=62)
+    votes = nested(tau, 5, 0.25, rng)
+    assert score_departure(votes, tau, x, 1.0)[1] < NEAR  # the mean is right ...
+    factors = np.linspace(1, 5, 13)
+    assert min(score_departure(votes, tau, x, factor)[0] for factor in factors) > FAR  # ... the covariance is not
+    # The same search finds the factor, 5/3, where there is one.
+    votes = sample_votes(tau, 5, 1.0, rng)
+    assert min(score_departure(votes, tau, x, factor)[0] for factor in factors) < NEAR
+
+
+# ------------------------------------------------------------------ Unequal numbers of votes
+
+
+NUMBERS, PROB = np.array([0, 1, 3, 20]), np.array([0.1, 0.5, 0.2, 0.2])
+
+
+def pooled(numbers, prob, alpha0):
+    mean = prob @ numbers
+    return mean**2 * (1 + alpha0) / (prob @ numbers**2 + alpha0 * mean)
+
+
+def weighted(numbers, prob, alpha0):
+    return (1 + alpha0) * (prob @ (numbers / (numbers + alpha0)))
+
+
+def test_unequal_numbers_symbolically():
+    tau = sp.symbols("tau", positive=True)
+    q, c = sp.symbols("q1:4", positive=True), sp.symbols("c1:4", positive=True)
+    numbers = (1, 2, 7)
+
+    def variance(k):  # of a sum of k votes, from its pairs: E p^2 of a Beta
+        pair = tau * (a * tau + 1) / (a + 1) - tau**2
+        return k * tau * (1 - tau) + k * (k - 1) * pair
+
+    def expected(values):
+        return sum(qi * v for qi, v in zip(q, values))
+
+    H = expected([ci * k * tau * (1 - tau) for ci, k in zip(c, numbers)])
+    G = expected([ci**2 * variance(k) for ci, k in zip(c, numbers)])
+    worth = sp.cancel(H**2 / G / (tau * (1 - tau)))
+
+    def at(weights):
+        return dict(zip(c, weights))
+
+    def is_best(weights):
+        return all(sp.simplify(worth.diff(ci).subs(at(weights))) == 0 for ci in c)
+
+    mean, square = expected(numbers), expected([k**2 for k in numbers])
+    once, best = (worth.subs(at(weights)) for weights in ((1, 1, 1), [(1 + a) / (k + a) for k in numbers]))
+    assert sp.simplify(once - mean**2 * (1 + a) / (square + a * mean)) == 0
+    assert sp.simplify(best.subs(q[2], 1 - q[0] - q[1])
+                       - (1 + a) * expected([sp.Integer(k) / (k + a) for k in numbers]).subs(q[2], 1 - q[0] - q[1])) == 0
+    assert is_best([(1 + a) / (k + a) for k in numbers])
+    # Negative: other weights are not the best, other formulas are not the worth.
+    for weights in ((1, 1, 1), [sp.Rational(1, k) for k in numbers], [(k + a) / (1 + a) for k in numbers]):
+        assert not is_best(weights)
+    for altered in (mean * (1 + a) / (mean + a), mean**2 * (1 + a) / (square + a), mean**2 * (1 + a) / (square * (1 + a))):
+        assert sp.simplify(once - altered) != 0
+    # Even numbers are best: m / (m + alpha0) is concave.
+    assert sp.simplify(sp.diff(m / (m + a), m, 2) + 2 * a / (m + a) ** 3) == 0
+
+
+def test_bounds_of_unequal_numbers():
+    rng = np.random.default_rng(63)
+    for _ in range(300):
+        numbers, prob, alpha0 = rng.integers(0, 30, 4), rng.dirichlet(np.ones(4)), 10 ** rng.uniform(-2, 2)
+        numbers[0] += 1
+        even = prob @ numbers * (1 + alpha0) / (prob @ numbers + alpha0)
+        assert pooled(numbers, prob, alpha0) <= weighted(numbers, prob, alpha0) * (1 + 1e-12)
+        assert prob[numbers > 0].sum() <= weighted(numbers, prob, alpha0) * (1 + 1e-12) <= even * (1 + 1e-11)
+    big = [pooled(np.array([1, k**2]), np.array([1 - 1 / k, 1 / k]), 1.0) for k in (10, 100, 1000)]
+    assert big[-1] < 0.01 and np.all(np.diff(big) < 0)
+
+
+def unequal_fits(alpha0, weights, seed, draw=None, n=1500, size=3000):
+    """Estimates for numbers of votes drawn from PROB, or for the votes that ``draw`` gives."""
+    rng, parts = np.random.default_rng(seed), []
+    for _ in range(size // 250):
+        Y, _ = GENERAL.sample(n, rng, size=250)
+        tau = GENERAL.posterior(Y)
+        if draw:
+            votes = draw(tau, rng)
+        else:
+            number = rng.choice(NUMBERS, p=PROB, size=tau.shape[:-1])
+            votes = sample_votes(tau, np.maximum(number, 1), alpha0, rng) * (number > 0)[..., None]
+        scale = np.rint(1e6 * weights(np.maximum(votes.sum(axis=-1), 1))).astype(int)
+        parts.append(fit_logistic_batch(Y, votes * scale[..., None]).coef)
+    return np.concatenate(parts)
+
+
+def ones(number):
+    return np.ones(number.shape)
+
+
+def test_unequal_numbers_numerically():
+    fisher, alpha0 = GENERAL.fisher_information(), 1.0
+    once = unequal_fits(alpha0, ones, seed=64)
+    best = unequal_fits(alpha0, lambda number: 1 / variance_inflation(number, alpha0), seed=65)
+    worth, more = pooled(NUMBERS, PROB, alpha0), weighted(NUMBERS, PROB, alpha0)
+    assert departure(once, GENERAL, worth * fisher, 1500) < NEAR
+    assert departure(best, GENERAL, more * fisher, 1500) < NEAR
+    # Negative: each other's worth, the mean number in the factor of Theorem 1, and the mean of that factor.
+    naive = relative_efficiency(PROB @ NUMBERS, alpha0)
+    for coef, wrong in ((once, more), (best, worth), (once, naive), (best, naive)):
+        assert departure(coef, GENERAL, wrong * fisher, 1500) > FAR
+
+
+def adjudicated(alpha0):
+    """Two votes, and a third where they disagree."""
+
+    def draw(tau, rng):
+        p = tau[..., 0] if np.isinf(alpha0) else rng.beta(alpha0 * tau[..., 0], alpha0 * tau[..., 1])
+        three = (rng.random((3, *p.shape)) < p).astype(int)
+        split = (three[0] != three[1]).astype(int)
+        s = three[0] + three[1] + split * three[2]
+        return np.stack([s, 2 + split - s], axis=-1)
+
+    return draw
+
+
+def test_numbers_that_depend_on_the_votes_are_not_harmless():
+    """Negative: condition 2 broken. With independent votes the mean is right all the same, with correlated ones it is not."""
+    found = {}
+    for alpha0 in (np.inf, 1.0):
+        coef = unequal_fits(alpha0, ones, seed=66, draw=adjudicated(alpha0), n=6000, size=250)
+        found[alpha0] = np.abs(coef.mean(axis=0) - GENERAL.coef) / (coef.std(axis=0) / np.sqrt(len(coef)))
+    assert found[np.inf].max() < NEAR < FAR < found[1.0].max()
+
+
+# ------------------------------------------------------------------ The joint likelihood
+
+
+def probability(s, labellers, t):
+    rise = [sp.prod([start + k * w for k in range(count)]) for start, count in ((t, s), (1 - t, labellers - s), (1, labellers))]
+    return sp.binomial(labellers, s) * rise[0] * rise[1] / rise[2]
+
+
+@pytest.mark.parametrize("labellers", [2, 3])
+def test_joint_information_symbolically(labellers):
+    """As identities in omega, at three fractions tau.
+
+    Over a common denominator the numerators have a degree in omega below 20: zero at 20 points is zero everywhere.
+    """
+    t = sp.symbols("tau", positive=True)
+    P = [probability(s, labellers, t) for s in range(labellers + 1)]
+    logs = [sum(sp.log(start + k * w) for start, count in ((t, s), (1 - t, labellers - s)) for k in range(count))
+            - sum(sp.log(1 + k * w) for k in range(labellers)) for s in range(labellers + 1)]
+    A = [sum(P[k + 1:]) / (t + k * w) ** 2 for k in range(labellers)]
+    B = [sum(P[:labellers - k]) / (1 - t + k * w) ** 2 for k in range(labellers)]
+    claimed = {
+        (t, t): sum(A) + sum(B),
+        (t, w): sum(k * (A[k] - B[k]) for k in range(labellers)),
+        (w, w): sum(k**2 * (A[k] + B[k] - 1 / (1 + k * w) ** 2) for k in range(labellers)),
+    }
+    for (u, v), formula in claimed.items():
+        squares = sum(p * log.diff(u) * log.diff(v) for p, log in zip(P, logs))
+        points = [{t: value, w: k} for value, k in product(sp.sympify("1/7, 1/2, 4/5"), range(1, 21))]
+        assert all((squares - formula).subs(point) == 0 for point in points)
+        assert (squares - formula.subs(w, 2 * w)).subs(points[0]) != 0
+        assert (squares - formula.subs(t, 1 - t)).subs(points[0]) != 0 or (u, v) != (t, w)  # classes exchanged
+    # The votes' mean goes with the score of eta only; another function of the votes with both.
+    counts = range(labellers + 1)
+    assert sp.cancel(sum((s - labellers * t) * P[s].diff(t) for s in counts)) == labellers
+    assert sp.cancel(sum((s - labellers * t) * P[s].diff(w) for s in counts)) == 0
+    assert sp.cancel(sum(s**2 * P[s].diff(w) for s in counts)) != 0
+    # At omega = 0 both estimates are one.
+    assert sp.cancel(claimed[t, t].subs(w, 0) - labellers / (t * (1 - t))) == 0
+    assert sp.cancel(claimed[t, w].subs(w, 0)) == 0
+
+
+def joint_information(model, labellers, alpha0, size=40):
+    """I_J, by Gauss-Hermite quadrature over both classes and squared scores over all counts."""
+    node, mass = np.polynomial.hermite_e.hermegauss(size)
+    plane = np.array(np.meshgrid(node, node)).reshape(2, -1).T @ np.linalg.cholesky(model.cov).T
+    mass = np.outer(mass, mass).ravel() / mass.sum() ** 2
+    x = np.insert(np.concatenate([model.mean1 + plane, model.mean2 + plane]), 0, 1, axis=1)
+    mass = np.concatenate([model.prior1 * mass, (1 - model.prior1) * mass])
+    tau, rest = special.expit(x @ model.coef)[:, None], special.expit(-x @ model.coef)[:, None]
+    s, k, omega = np.arange(labellers + 1), np.arange(labellers), 1 / alpha0
+    p = special.comb(labellers, s) / special.poch(alpha0, labellers) * (
+        special.poch(alpha0 * tau, s) * special.poch(alpha0 * rest, labellers - s))
+
+    def total(terms, sign=1):  # sum over k < s, for each s
+        return np.insert(np.cumsum(terms, axis=1), 0, 0, axis=1)[:, ::sign]
+
+    yes, no = 1 / (tau + k * omega), 1 / (rest + k * omega)
+    by_eta = tau * rest * (total(yes) - total(no, -1))
+    by_omega = total(k * yes) + total(k * no, -1) - (k / (1 + k * omega)).sum()
+    score = np.concatenate([by_eta[:, :, None] * x[:, None], by_omega[:, :, None]], axis=2)
+    full = np.einsum("j,js,jsa,jsb->ab", mass, p, score, score)
+    return full[:3, :3] - np.outer(full[:3, 3], full[:3, 3]) / full[3, 3]
+
+
+@pytest.mark.parametrize("labellers, alpha0", [(2, 1.0), (5, 0.2), (10, 1.0), (30, 20.0)])
+def test_joint_fit_is_never_less_informative(labellers, alpha0):
+    for model in (MODEL, GENERAL):
+        gain = joint_information(model, labellers, alpha0) - godambe_information(model.fisher_information(), labellers, alpha0)
+        assert np.linalg.eigvalsh(gain).min() > 0
+    independent = godambe_information(MODEL.fisher_information(), labellers, 1e4)
+    np.testing.assert_allclose(joint_information(MODEL, labellers, 1e4), independent, rtol=0.01, atol=1e-10)
+
+
+def joint_fits(draw, seed, n=500, size=900):
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(size):
+        Y, _ = MODEL.sample(n, rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found.append(fit_dirichlet_multinomial(Y, draw(MODEL.posterior(Y), rng)).coef)
+    return np.array(found)
+
+
+def test_joint_information_numerically():
+    coef = joint_fits(lambda tau, rng: sample_votes(tau, 20, 1.0, rng), seed=67)
+    information = joint_information(MODEL, 20, 1.0)
+    assert departure(coef, MODEL, information, 500) < NEAR
+    # Negative: not that of the logistic fit, and not twice itself.
+    assert departure(coef, MODEL, godambe_information(MODEL.fisher_information(), 20, 1.0), 500) > NEAR
+    assert departure(coef, MODEL, 2 * information, 500) > FAR
+
+
+def confer(tau, rng):
+    """Ten labellers who all repeat one on half of the items: mean and variance of alpha0 = 1, another distribution."""
+    s = np.where(rng.random(len(tau)) < 0.5, 10 * (rng.random(len(tau)) < tau[:, 0]), rng.binomial(10, tau[:, 0]))
+    return np.column_stack([s, 10 - s])
+
+
+def test_joint_fit_needs_the_distribution_of_the_votes():
+    """Negative: right mean and variance, wrong distribution. The joint slope goes astray, the logistic one does not."""
+    coef = joint_fits(confer, seed=68, n=2000, size=60)
+    rng = np.random.default_rng(69)
+    Y, _ = MODEL.sample(2000, rng, size=60)
+    logistic = fit_logistic_batch(Y, np.array([confer(t, rng) for t in MODEL.posterior(Y)])).coef
+
+    def distance(coef):
+        return abs(coef[:, 1].mean() - 2) / (coef[:, 1].std() / np.sqrt(len(coef)))
+
+    assert distance(logistic) < NEAR < FAR < distance(coef)
