@@ -41,7 +41,8 @@ def _():
 
 @exercise("budget.code")
 def _():
-    grid = [(50, 8, 1, 5), (100, 8, 1, 5), (60, 3, 2, 1), (97, 1, 1, 30), (30, 0.5, 1, 0.2), (200, 20, 1, 3), (200, 20, 1, np.inf)]
+    grid = [(50, 8, 1, 5), (100, 8, 1, 5), (60, 3, 2, 1), (97, 1, 1, 30),
+            (30, 0.5, 1, 0.2), (200, 20, 1, 3), (200, 20, 1, np.inf)]
 
     def right(budget, c0, c1, a):
         plans = [(n, m) for n in range(1, 400) for m in range(1, 400) if n * (c0 + c1 * m) <= budget]
@@ -58,7 +59,8 @@ def _():
         formula(grid, 2), [f"{name} at {args}" for args in grid for name in ("items", "votes")],
         np.concatenate([right(*args) for args in grid]).astype(float),
         [
-            Mistake(lambda *args: root(*args, round), "The rounded root is not always best: whole items have gaps in between."),
+            Mistake(lambda *args: root(*args, round),
+                    "The rounded root is not always best: whole items have gaps in between."),
             Mistake(lambda *args: root(*args, np.floor), "The root rounded down is not always best: try every m."),
             Mistake(lambda *args: root(*args, np.ceil), "The root rounded up is not always best: try every m."),
             Mistake(lambda *args: right(*args)[::-1], "Items first, then votes."),
@@ -134,10 +136,13 @@ def _():
         formula([(X, votes, coef)], 3), [f"the standard error of {name}" for name in ("the intercept", "x1", "x2")],
         errors(X, votes, coef),
         [
-            Mistake(lambda *args: errors(*args, signs=(1, 0, 0)), "That is the sandwich by item: pairs of one labeller are left out."),
-            Mistake(lambda *args: errors(*args, signs=(0, 1, 0)), "Only pairs of one labeller: those of one item are left out."),
+            Mistake(lambda *args: errors(*args, signs=(1, 0, 0)),
+                    "That is the sandwich by item: pairs of one labeller are left out."),
+            Mistake(lambda *args: errors(*args, signs=(0, 1, 0)),
+                    "Only pairs of one labeller: those of one item are left out."),
             Mistake(lambda *args: errors(*args, signs=(1, 1, 0)), "A vote shares both with itself, and you count it twice."),
-            Mistake(lambda *args: errors(*args, signs=(0, 0, 1)), "Each vote with itself only: that takes all votes as independent."),
+            Mistake(lambda *args: errors(*args, signs=(0, 0, 1)),
+                    "Each vote with itself only: that takes all votes as independent."),
             Mistake(lambda *args: errors(*args, square=True), "Those are variances: take the root."),
         ],
         "Make one row of scores x (v - tau) a vote, and the matrix of pairs that share an item or a labeller.",
@@ -158,9 +163,11 @@ def _():
         "a function of n, K, L and the three variances that gives the variance of the mean",
         formula(grid), at(grid, "n", "K", "L", "A", "B", "E"), np.array([right(*args) for args in grid]),
         [
-            Mistake(lambda n, k, size, a, b, e: a / n + b / k + e / (n * k), "All L labellers take part, not the K of one item."),
+            Mistake(lambda n, k, size, a, b, e: a / n + b / k + e / (n * k),
+                    "All L labellers take part, not the K of one item."),
             Mistake(lambda n, k, size, a, b, e: a / n + b / size + e / (n * size), "There are nK votes, not nL."),
-            Mistake(lambda n, k, size, a, b, e: a / n + b / (n * k) + e / (n * k), "A labeller's part is the same in all their votes."),
+            Mistake(lambda n, k, size, a, b, e: a / n + b / (n * k) + e / (n * k),
+                    "A labeller's part is the same in all their votes."),
             Mistake(lambda n, k, size, a, b, e: a / n + e / (n * k), "The labellers' part is missing."),
         ],
         "The mean of all votes is a mean of n, of L and of nK independent numbers.",
@@ -189,7 +196,8 @@ def _():
             Mistake((None, 20, None), "Count the intercept: twice the number of coefficients.", (1,)),
             Mistake((None, None, separated(50, 9)), "The sum goes up to k = p.", (2,)),
             Mistake((None, None, separated(51, 10)), "The binomial coefficients are of n - 1, not of n.", (2,)),
-            Mistake((None, None, separated(50, 10) / 2), "A labelling and its opposite are both separated: twice as many.", (2,)),
+            Mistake((None, None, separated(50, 10) / 2),
+                    "A labelling and its opposite are both separated: twice as many.", (2,)),
         ],
         "When does the sum hold all binomial coefficients, and when just half of them?",
         rtol=1e-3, atol=0,
@@ -213,7 +221,8 @@ def _():
             Mistake(lambda t, m, a: right(t, m, np.inf), "Those are independent votes: labellers share their misjudgement."),
             Mistake(lambda t, m, a: 1 - right(t, m, a), "That is the probability that they agree."),
             Mistake(lambda t, m, a: 1 - unanimous(t, m, a), "All votes may go to the other side as well."),
-            Mistake(lambda t, m, a: 2 * t * (1 - t) * (1 if np.isinf(a) else a / (1 + a)), "That is right for two votes only."),
+            Mistake(lambda t, m, a: 2 * t * (1 - t) * (1 if np.isinf(a) else a / (1 + a)),
+                    "That is right for two votes only."),
         ],
         "Subtract the probabilities of m and of 0 positive votes from 1.",
         atol=1e-9,
