@@ -147,7 +147,7 @@ def spending(m: Array, omegas: Array, cost_item: float, cost_vote: float) -> tup
 def annotators(table: VoteTable, truth: Array | None) -> pd.DataFrame:
     """Each annotator beside all votes on the same items; truth is by item of the table, nan where unknown.
 
-    Of m votes on an item s are positive. Among exchangeable annotators each of the m votes is equally likely to be his: it is
+    Of m votes on an item s are positive. Among exchangeable annotators each of the m votes is equally likely to be the one in hand: it is
     positive with probability s / m, and then agrees with (s - 1) / (m - 1) of the others.
     """
     n_annotators = len(table.annotators)

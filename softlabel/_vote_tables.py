@@ -123,7 +123,7 @@ def _which_positive(votes: pd.DataFrame, width: int, label: np.ndarray, labels: 
         k = int((label == rare).argmax())
         raise ValueError(
             f"votes has {len(labels)} different labels ({_listed(labels)}): there must be two classes. The rarest, "
-            f"{labels[rare]!r}, occurs {times[rare]} times, first in {where(votes, 'votes', k // width)}; "
+            f"{labels[rare]!r} (votes: {times[rare]}), is first in {where(votes, 'votes', k // width)}; "
             "mend it, recode it, or leave it empty (a missing vote)"
         )
     is_positive = np.array([_same(value, positive) for value in labels], dtype=bool)

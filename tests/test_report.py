@@ -138,7 +138,7 @@ def test_one_more_vote_symbolically():
 ], ids=["m^2", "(m + 1)^2", "m (m - 1)", "m"])
 def test_other_rules_for_one_more_vote_fail(rule):
     """Negative: each altered rule gives wrong advice somewhere."""
-    cases = [(m, alpha0) for m in range(1, 12) for alpha0 in np.arange(0.25, 160, 0.5)]
+    cases = [(m, alpha0) for m in range(1, 6) for alpha0 in np.arange(0.25, 40, 0.5)]
     advice = [parts.spending(np.full(3, m), np.full(3, 1 / alpha0), 1, 1)[1] == "more votes" for m, alpha0 in cases]
     assert advice == [m * (m + 1) < alpha0 for m, alpha0 in cases]
     assert advice != [rule(m, alpha0) for m, alpha0 in cases]
@@ -176,12 +176,12 @@ def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_featur
 
 
 def test_z_values_of_exchangeable_annotators_are_standard_normal():
-    tables = [parts.annotators(read_votes(simulate(n=200, alpha0=1.0, seed=s)[1], "yes", "first"), None) for s in range(1000)]
+    tables = [parts.annotators(read_votes(simulate(n=200, alpha0=1.0, seed=s)[1], "yes", "first"), None) for s in range(700)]
     for column in ("z positive", "z agreement"):
         z = np.array([t[column] for t in tables])
         first = z[:, 0]  # annotators of one table are not independent
-        assert abs(first.mean()) < 4 / np.sqrt(1000) and abs(first.var() - 1) < 4 * np.sqrt(2 / 1000)
-    assert np.mean([len(parts.differing(t, 0.05)) > 0 for t in tables]) < 0.05 + 4 * np.sqrt(0.05 / 1000)
+        assert abs(first.mean()) < 4 / np.sqrt(700) and abs(first.var() - 1) < 4 * np.sqrt(2 / 700)
+    assert np.mean([len(parts.differing(t, 0.05)) > 0 for t in tables]) < 0.05 + 4 * np.sqrt(0.05 / 700)
 
 
 def test_annotators_by_hand():
