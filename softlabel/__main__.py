@@ -20,8 +20,8 @@ example:
   a1,Bob,benign         a2,1.5,-0.3
   a2,Ann,benign         ...
 
-The names task and worker do as well. A table of votes may also be wide: an item in each row, an annotator in each column. Empty
-cells and NA are missing. Lines in error messages count from 1, the header.
+The names task and worker do as well. A table of votes may also be wide: an item in each row, an annotator in each column.
+Empty cells and NA are missing. Lines in error messages count from 1, the header.
 
 exit status: 0 if the report was written, 2 if a file or an argument is not valid.
 """
@@ -31,8 +31,13 @@ def read(path: str, name: str) -> pd.DataFrame:
     """A CSV file as text, its rows labelled with their lines in the file."""
     try:
         frame = pd.read_csv(
-            path, dtype="category" if name == "votes" else str, keep_default_na=False, na_values=["", "NA", "NaN", "nan"],
-            skip_blank_lines=False, encoding="utf-8-sig", skipinitialspace=True,
+            path,
+            dtype="category" if name == "votes" else str,
+            keep_default_na=False,
+            na_values=["", "NA", "NaN", "nan"],
+            skip_blank_lines=False,
+            encoding="utf-8-sig",
+            skipinitialspace=True,
         )
     except FileNotFoundError:
         raise ValueError(f"{name}: there is no file {path}") from None
@@ -51,8 +56,16 @@ def report(arguments: argparse.Namespace) -> None:
     """Read two files, write one."""
     votes, features = read(arguments.votes, "votes"), read(arguments.features, "features")
     found = analyse_votes(
-        votes, features, positive=arguments.positive, truth=arguments.truth, columns=arguments.columns, repeats=arguments.repeats,
-        cost_item=arguments.cost_item, cost_vote=arguments.cost_vote, level=arguments.level, rng=arguments.seed,
+        votes,
+        features,
+        positive=arguments.positive,
+        truth=arguments.truth,
+        columns=arguments.columns,
+        repeats=arguments.repeats,
+        cost_item=arguments.cost_item,
+        cost_vote=arguments.cost_vote,
+        level=arguments.level,
+        rng=arguments.seed,
     )
     try:
         found.save(arguments.output)
@@ -68,11 +81,19 @@ def parser() -> argparse.ArgumentParser:
     """The arguments and their help."""
     top = argparse.ArgumentParser(prog="python -m softlabel", description="Statistics of noisy votes.")
     command = top.add_subparsers(dest="command", required=True).add_parser(
-        "report", help="what a table of votes is worth", description="From votes and features to a report, one HTML file.",
-        epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter,
+        "report",
+        help="what a table of votes is worth",
+        description="From votes and features to a report, one HTML file.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = command.add_argument
-    add("--votes", required=True, metavar="CSV", help="votes: item, annotator, label, or a wide table whose first column is the item")
+    add(
+        "--votes",
+        required=True,
+        metavar="CSV",
+        help="votes: item, annotator, label, or a wide table whose first column is the item",
+    )
     add("--features", required=True, metavar="CSV", help="features: item (or the first column), and columns of numbers")
     add("--positive", required=True, metavar="LABEL", help="the label of the positive class")
     add("--truth", metavar="COLUMN", help="column of the features that holds true labels, empty where unknown")

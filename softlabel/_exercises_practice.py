@@ -168,7 +168,7 @@ def _():
 
 @exercise("own.hand")
 def _():
-    grid = [(5.0, 1.0, 1.0), (6.5, 1.0, 1.0), (5.0, 10.0, 1.0), (6.1, 1.0, 1.0), (0.2, 1.0, 4.0), (50.0, 3.0, 2.0), (20.9, 1.0, 1.0)]
+    grid = [(5.0, 1.0, 1.0), (6.5, 1.0, 1.0), (5.0, 10.0, 1.0), (6.1, 1.0, 1.0), (0.2, 1.0, 4.0), (50.0, 3.0, 2.0)]
 
     def right(alpha0, c0, c1):  # by trying all
         m = np.arange(1, 1000)
@@ -179,7 +179,8 @@ def _():
         formula(grid), at(grid, "alpha0", "c0", "c1"), np.array([right(*args) for args in grid], dtype=float),
         [
             Mistake(lambda a, c0, c1: np.sqrt(a * c0 / c1), "That need not be whole, and can be below 1."),
-            Mistake(lambda a, c0, c1: max(np.round(np.sqrt(a * c0 / c1)), 1), "The nearest whole number is not always the best."),
+            Mistake(lambda a, c0, c1: max(np.round(np.sqrt(a * c0 / c1)), 1),
+                    "The nearest whole number is not always the best."),
             Mistake(lambda a, c0, c1: max(np.ceil(np.sqrt(a * c0 / c1)), 1), "Solve m (m + 1) = r, and not m m = r."),
             Mistake(lambda a, c0, c1: max(np.floor((np.sqrt(1 + 4 * a * c0 / c1) - 1) / 2), 1),
                     "There the next vote still pays: round up."),
@@ -204,7 +205,8 @@ def _():
         numbers(["evenly", "every_second"]), ["evenly", "every second item"], np.array([worth([3, 3]), worth([4, 2])]),
         [
             Mistake((worth([4, 2]), worth([3, 3])), "The two are exchanged."),
-            Mistake((None, (theorem(4) + theorem(2)) / 2), "That is the mean of the items' own factors; a pooled fit weighs votes alike."),
+            Mistake((None, (theorem(4) + theorem(2)) / 2),
+                    "That is the mean of the items' own factors; a pooled fit weighs votes alike."),
             Mistake((None, theorem(3)), "The mean number of votes is not enough: they are unequal."),
             Mistake((theorem(2), None), "That is before the money is spent: there are three votes on each item then."),
         ],
@@ -232,12 +234,15 @@ def _():
         formula(grid), at(grid, "tau", "alpha0"), np.array([right(*args) for args in grid]),
         [
             Mistake(lambda tau, a: tau, "That would be so if the number of votes did not depend on the votes."),
-            Mistake(lambda tau, a: mixed(tau, a, 0.5), "The third vote knows more than that two disagreed: it still depends on tau."),
-            Mistake(lambda tau, a: mixed(tau, 1e12, (a * tau + 1) / (a + 2)), "Votes on an item are correlated: they differ more rarely."),
+            Mistake(lambda tau, a: mixed(tau, a, 0.5),
+                    "The third vote knows more than that two disagreed: it still depends on tau."),
+            Mistake(lambda tau, a: mixed(tau, 1e12, (a * tau + 1) / (a + 2)),
+                    "Votes on an item are correlated: they differ more rarely."),
             Mistake(lambda tau, a: tau + tau * (1 - tau) * a / (1 + a) * (a * tau + 1) / (a + 2),
                     "Divide by the mean number of votes that were asked for, not by two."),
         ],
-        "Expected positive votes over expected votes. After one vote of each kind the next has mean (alpha0 tau + 1) / (alpha0 + 2).",
+        "Expected positive votes over expected votes. After one vote of each kind the next has mean (alpha0 tau + 1) / "
+        "(alpha0 + 2).",
         rtol=1e-6,
     )
 
@@ -270,8 +275,10 @@ def _():
             Mistake(lambda m, s, k: (k - len(m) * share(m, s)) / np.sqrt(len(m) * share(m, s) * (1 - share(m, s))),
                     "That takes all items to be alike. Each has a share of its own, and unanimous ones have no variance."),
             Mistake(lambda m, s, k: k - (s / m).sum(), "Divide by the standard deviation."),
-            Mistake(lambda m, s, k: (k - (s / m).sum()) / (s / m * (1 - s / m)).sum(), "Divide by the standard deviation, not the variance."),
-            Mistake(lambda m, s, k: ((s / m).sum() - k) / np.sqrt((s / m * (1 - s / m)).sum()), "The sign: too many positive votes count up."),
+            Mistake(lambda m, s, k: (k - (s / m).sum()) / (s / m * (1 - s / m)).sum(),
+                    "Divide by the standard deviation, not the variance."),
+            Mistake(lambda m, s, k: ((s / m).sum() - k) / np.sqrt((s / m * (1 - s / m)).sum()),
+                    "The sign: too many positive votes count up."),
         ],
         "The number of his positive votes is a sum of independent ones: add up means and variances.",
         rtol=1e-6,
@@ -322,9 +329,12 @@ def _():
         "a function of tau and b that gives the number of true labels",
         formula(grid), at(grid, "tau", "b"), np.array([right(*args) for args in grid]),
         [
-            Mistake(lambda tau, b: simple(tau, b, v=0.0, of=lambda t, s: (s, s)), "That finds it with probability one half only."),
-            Mistake(lambda tau, b: simple(tau, b, u=1.644854, of=lambda t, s: (s, t)), "The bias may go either way: test on both sides."),
-            Mistake(lambda tau, b: np.sqrt(simple(tau, b, of=lambda t, s: (s, t))), "Square it: the error falls with the root of n."),
+            Mistake(lambda tau, b: simple(tau, b, v=0.0, of=lambda t, s: (s, s)),
+                    "That finds it with probability one half only."),
+            Mistake(lambda tau, b: simple(tau, b, u=1.644854, of=lambda t, s: (s, t)),
+                    "The bias may go either way: test on both sides."),
+            Mistake(lambda tau, b: np.sqrt(simple(tau, b, of=lambda t, s: (s, t))),
+                    "Square it: the error falls with the root of n."),
         ],
         "The mean of n true labels is tested against what the votes say, and scatters around the truth.",
         rtol=0.005,

@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 50  # of a table on the page
 STYLE = {
-    "svg.fonttype": "path", "svg.hashsalt": "softlabel", "font.family": "DejaVu Sans", "font.size": 9, "axes.spines.top": False,
-    "axes.spines.right": False, "legend.frameon": False, "figure.facecolor": "white", "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "softlabel",
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
 }
 BLUE, RED = "#0072B2", "#D55E00"
 
@@ -29,7 +36,8 @@ def page(report: "VoteReport") -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>Report on votes</title>\n'
-        "<style>:root { color-scheme: light dark; } body { margin: 1.5rem auto; max-width: 52rem; padding: 0 1rem; } h1 { font-family: Charter, Cambria, 'DejaVu Serif', Georgia, serif; }</style>\n"
+        "<style>:root { color-scheme: light dark; } body { margin: 1.5rem auto; max-width: 52rem; padding: 0 1rem; }\n"
+        "h1 { font-family: Charter, Cambria, 'DejaVu Serif', Georgia, serif; }</style>\n"
         f"</head>\n<body>\n<main>\n<h1>Report on votes</h1>\n{fragment(report)}\n</main>\n</body>\n</html>\n"
     )
 
@@ -40,19 +48,38 @@ def fragment(report: "VoteReport") -> str:
     fit = report.goodness_of_fit
     sections = [
         ("In short", _paragraphs(report.sentences())),
-        ("Reasons for doubt", f'<div class="warnings">{_list(report.warnings)}</div>' if report.warnings else "<p>None found.</p>"),
+        (
+            "Reasons for doubt",
+            f'<div class="warnings">{_list(report.warnings)}</div>' if report.warnings else "<p>None found.</p>",
+        ),
         ("What was read", _table(_counts(report), "The tables in numbers") + _list(report.set_aside)),
-        ("Coefficients", _table(report.fit.summary(level=report.level), "Log-odds of the positive class, sandwich errors")
-         + _note("Errors and intervals are over items. They say nothing about annotators other than these.")),
+        (
+            "Coefficients",
+            _table(report.fit.summary(level=report.level), "Log-odds of the positive class, sandwich errors")
+            + _note("Errors and intervals are over items. They say nothing about annotators other than these."),
+        ),
         ("What the votes are worth", _worth(report) + _figure(*_efficiency_figure(report))),
-        ("Does the model fit?", _note(
-            f"Observed against expected votes in {len(report.calibration)} groups of items: statistic {shown(fit.statistic)} on "
-            f"{fit.df} degrees of freedom, p = {shown(fit.pvalue)}. In the 95% band of the model lie {fit.share_in_band:.1%} of "
-            "the items; the band holds at least 95%, because votes are whole numbers.") + _figure(*_fit_figure(report))),
+        (
+            "Does the model fit?",
+            _note(
+                f"Observed against expected votes in {len(report.calibration)} groups of items: statistic "
+                f"{shown(fit.statistic)} on "
+                f"{fit.df} degrees of freedom, p = {shown(fit.pvalue)}. In the 95% band of the model lie "
+                f"{fit.share_in_band:.1%} of "
+                "the items; the band holds at least 95%, because votes are whole numbers."
+            )
+            + _figure(*_fit_figure(report)),
+        ),
         ("Annotators", _annotators(report)),
-        ("The next spending", _table(report.spending.map("{:.1%}".format), f"Gain of information for the same money; an item costs "
-                                     f"{shown(report.cost_item)}, a vote {shown(report.cost_vote)}")
-         + _note(f"For a study that starts afresh the best number of votes an item is {report.best_votes}.")),
+        (
+            "The next spending",
+            _table(
+                report.spending.map("{:.1%}".format),
+                f"Gain of information for the same money; an item costs "
+                f"{shown(report.cost_item)}, a vote {shown(report.cost_vote)}",
+            )
+            + _note(f"For a study that starts afresh the best number of votes an item is {report.best_votes}."),
+        ),
         ("Other ways to make labels", _comparison(report)),
     ]
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{content}\n</section>" for title, content in sections)
@@ -120,7 +147,8 @@ def _annotators(report: "VoteReport") -> str:
     frame = report.annotators
     worst = frame[["z positive", "z agreement"]].abs().max(axis=1).fillna(-1).sort_values(ascending=False, kind="stable").index
     return _table(frame.loc[worst], "Annotators, those first who differ most from all on the same items") + _note(
-        "Shares of positive votes, and of the other votes on the same items that agree; beside each what exchangeable annotators "
+        "Shares of positive votes, and of the other votes on the same items that agree; beside each what exchangeable "
+        "annotators "
         "would have there, and the difference in standard errors."
     )
 
@@ -128,8 +156,11 @@ def _annotators(report: "VoteReport") -> str:
 def _comparison(report: "VoteReport") -> str:
     if report.comparison is None:
         return "<p>Not compared; the reason is under what was read.</p>"
-    return _table(report.comparison, "Logistic rules trained on each kind of label, judged by the truth of items held out") + _note(
-        "More than pooled: the log-loss beyond that of pooled votes, with the standard error of the difference. Labels right: how "
+    return _table(
+        report.comparison, "Logistic rules trained on each kind of label, judged by the truth of items held out"
+    ) + _note(
+        "More than pooled: the log-loss beyond that of pooled votes, with the standard error of the difference. Labels "
+        "right: how "
         "many of the made labels themselves are true."
     )
 
@@ -152,9 +183,7 @@ def _efficiency_figure(report: "VoteReport") -> tuple[Figure, str, str]:
         figure = Figure(figsize=(6.4, 2.8), layout="constrained")
         ax = figure.subplots()
         ends = report.alpha0 if report.overdispersion else (np.inf, 0.0, np.inf)
-        value, low, high = (
-            np.array([pooled_efficiency(np.array([k]), 1 / a if a else np.inf) for k in grid]) for a in ends
-        )
+        value, low, high = (np.array([pooled_efficiency(np.array([k]), 1 / a if a else np.inf) for k in grid]) for a in ends)
         ax.fill_between(grid, low, high, color=BLUE, alpha=0.2, linewidth=0, label=f"{report.level:.0%} interval")
         if report.overdispersion:
             ax.plot(grid, value, color=BLUE, label="estimate")
@@ -163,10 +192,15 @@ def _efficiency_figure(report: "VoteReport") -> tuple[Figure, str, str]:
         ax.set(xlabel="votes an item", ylabel="true labels it is worth", ylim=(0, min(grid[-1], 1.3 * high[-1])))
         ax.legend(loc="upper left")
     alt = (
-        f"Curve of true labels an item is worth against votes an item, from 1 to {shown(value[-1])} at {grid[-1]:.0f} votes, with "
+        f"Curve of true labels an item is worth against votes an item, from 1 to {shown(value[-1])} at {grid[-1]:.0f} votes, "
+        f"with "
         f"a band. A dot marks these votes: {shown(m)} an item, worth {shown(report.efficiency.value)}."
     )
-    return figure, alt, "What equal numbers of votes on each item are worth. The dot lies below the line where numbers are unequal."
+    return (
+        figure,
+        alt,
+        "What equal numbers of votes on each item are worth. The dot lies below the line where numbers are unequal.",
+    )
 
 
 def _fit_figure(report: "VoteReport") -> tuple[Figure, str, str]:

@@ -13,6 +13,7 @@ from softlabel.logistic import LogisticFit
 from softlabel.overdispersion import alpha0_interval, estimate_alpha0, overdispersion_test, vote_terms
 
 BOOTSTRAP_ITEMS = 5000  # above, the bootstrap's limit in closed form
+RESAMPLES = 2000  # so that the ends of an interval hardly depend on the seed
 CONTESTED = 10  # items on which an annotator must have voted, and votes differ, for a z value
 
 
@@ -77,12 +78,14 @@ def overdispersion(counts: Array, tau: Array, level: float, rng: np.random.Gener
         return Interval(np.nan, 0.0, np.inf), None
     best = estimate_alpha0(counts, tau).alpha0
     if len(counts) <= BOOTSTRAP_ITEMS:
-        ends = alpha0_interval(counts, tau, level, rng=rng)
+        ends = alpha0_interval(counts, tau, level, n_resamples=RESAMPLES, rng=rng)
     elif not 0 < best < np.inf:
         ends = alpha0_interval(counts, tau, level, "likelihood")
     else:  # item scores and their slope, on the scale of log alpha0
         omega, step = 1 / best, 1e-4
-        slope = (vote_terms(counts, tau, omega * (1 + step))[1] - vote_terms(counts, tau, omega * (1 - step))[1]).sum() / (2 * step)
+        slope = (vote_terms(counts, tau, omega * (1 + step))[1] - vote_terms(counts, tau, omega * (1 - step))[1]).sum() / (
+            2 * step
+        )
         reach = norm.isf((1 - level) / 2) * np.sqrt((vote_terms(counts, tau, omega)[1] ** 2).sum()) / abs(slope)
         ends = best * np.exp(-reach), best * np.exp(reach)
     return Interval(best, float(ends[0]), float(ends[1])), overdispersion_test(counts, tau)
@@ -147,8 +150,8 @@ def spending(m: Array, omegas: Array, cost_item: float, cost_vote: float) -> tup
 def annotators(table: VoteTable, truth: Array | None) -> pd.DataFrame:
     """Each annotator beside all votes on the same items; truth is by item of the table, nan where unknown.
 
-    Of m votes on an item s are positive. Among exchangeable annotators each of the m votes is equally likely to be the one in hand: it is
-    positive with probability s / m, and then agrees with (s - 1) / (m - 1) of the others.
+    Of m votes on an item s are positive. Among exchangeable annotators each of the m votes is equally likely to be the one in
+    hand: it is positive with probability s / m, and then agrees with (s - 1) / (m - 1) of the others.
     """
     n_annotators = len(table.annotators)
     item, who, positive = table.item, table.annotator, table.positive
@@ -161,7 +164,11 @@ def annotators(table: VoteTable, truth: Array | None) -> pd.DataFrame:
     variance = share * (1 - share)
     votes, contested = total(np.ones(len(item))), total(variance > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        agrees, if_positive, if_negative = np.where(positive, s - 1, m - s - 1) / (m - 1), (s - 1) / (m - 1), (m - s - 1) / (m - 1)
+        agrees, if_positive, if_negative = (
+            np.where(positive, s - 1, m - s - 1) / (m - 1),
+            (s - 1) / (m - 1),
+            (m - s - 1) / (m - 1),
+        )
         expected = share * if_positive + (1 - share) * if_negative
         shared = m > 1
         agrees, expected, step = (np.where(shared, x, 0) for x in (agrees, expected, if_positive - if_negative))
@@ -207,4 +214,6 @@ def against_truth(fit: LogisticFit, X: pd.DataFrame, tau: Array, y: Array) -> Tr
     cov = information + information @ (fit.cov() * np.outer(scale, scale)) @ information
     statistic = float(score @ np.linalg.pinv(cov, hermitian=True) @ score)
     rank = np.linalg.matrix_rank(cov, hermitian=True)
-    return TruthTest(int(at.sum()), statistic, float(chi2.sf(statistic, rank)), float(((tau[at, 0] > 0.5) == (y[at] == 1)).mean()))
+    return TruthTest(
+        int(at.sum()), statistic, float(chi2.sf(statistic, rank)), float(((tau[at, 0] > 0.5) == (y[at] == 1)).mean())
+    )

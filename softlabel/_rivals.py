@@ -65,7 +65,9 @@ def compare(
             "more than pooled": (values - base).mean(),
             "standard error": (values - base).std(ddof=1) / np.sqrt(len(y)),
             "accuracy": right.mean(),
-            "labels right": np.where(made[name] == 0.5, 0.5, (made[name] > 0.5) == (y == 1)).mean() if name in made else np.nan,
+            "labels right": np.where(made[name] == 0.5, 0.5, (made[name] > 0.5) == (y == 1)).mean()
+            if name in made
+            else np.nan,
             "separated folds": separated[name],
         }
         for name, (values, right) in loss.items()

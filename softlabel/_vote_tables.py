@@ -73,8 +73,16 @@ def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable
     if repeats == "first" and again.any():
         item, annotator, vote = item[~again], annotator[~again], vote[~again]
     return VoteTable(
-        _plain(items), _plain(annotators), [x.item() if isinstance(x, np.generic) else x for x in labels],
-        item, annotator, vote, len(there), int((~there).sum()), int(again.sum()), contradictions,
+        _plain(items),
+        _plain(annotators),
+        [x.item() if isinstance(x, np.generic) else x for x in labels],
+        item,
+        annotator,
+        vote,
+        len(there),
+        int((~there).sum()),
+        int(again.sum()),
+        contradictions,
     )
 
 
@@ -132,7 +140,9 @@ def _which_positive(votes: pd.DataFrame, width: int, label: np.ndarray, labels: 
     return is_positive
 
 
-def read_features(features: pd.DataFrame, columns: Sequence[Hashable] | None, truth: object) -> tuple[pd.DataFrame, pd.Series | None]:
+def read_features(
+    features: pd.DataFrame, columns: Sequence[Hashable] | None, truth: object
+) -> tuple[pd.DataFrame, pd.Series | None]:
     """Features as floats, nan where missing, items in the index; and the truth, taken out of them if it is a column."""
     if not isinstance(features, pd.DataFrame):
         raise ValueError(f"features must be a DataFrame, got {type(features).__name__}")
@@ -141,7 +151,9 @@ def read_features(features: pd.DataFrame, columns: Sequence[Hashable] | None, tr
     if twice.any():
         k = int(twice.argmax())
         first = int((X.index == X.index[k]).argmax())
-        raise ValueError(f"item {X.index[k]!r} has two rows: {where(features, 'features', first)} and {where(features, 'features', k)}")
+        raise ValueError(
+            f"item {X.index[k]!r} has two rows: {where(features, 'features', first)} and {where(features, 'features', k)}"
+        )
     if not X.columns.is_unique:
         raise ValueError(f"features has more than one column named {X.columns[X.columns.duplicated()][0]!r}")
     if isinstance(truth, Hashable) and truth is not None:
@@ -169,7 +181,8 @@ def _floats(column: pd.Series, name: Hashable, features: pd.DataFrame) -> Array:
     if wrong.any():
         k = int(wrong.argmax())
         raise ValueError(
-            f"{where(features, 'features', k)} (item {column.index[k]!r}), column {name!r} is {column.iloc[k]!r}: features must "
+            f"{where(features, 'features', k)} (item {column.index[k]!r}), column {name!r} is {column.iloc[k]!r}: features "
+            f"must "
             f"be finite numbers{_more(wrong)}"
         )
     return numbers

@@ -3,7 +3,7 @@
 import logging
 import warnings
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -114,9 +114,13 @@ class VoteReport:
     def sentences(self) -> list[str]:
         """The findings in words."""
         n, votes = self.counted["items used"], self.counted["votes used"]
-        out = [f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item, of {len(self.annotators):,} annotators."]
+        out = [
+            f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item, of {len(self.annotators):,} annotators."
+        ]
         if self.overdispersion is None:
-            out.append("No item has two votes, so alpha0 cannot be known; a single vote is worth one true label whatever it is.")
+            out.append(
+                "No item has two votes, so alpha0 cannot be known; a single vote is worth one true label whatever it is."
+            )
         else:
             hang = "hang together" if self.overdispersion.pvalue < 0.05 else "are not shown to hang together"
             out.append(f"Beyond what the features explain, votes on an item {hang}: alpha0 is {self.alpha0}.")
@@ -124,8 +128,8 @@ class VoteReport:
         item = self.spending["gain"].iloc[1]
         low, high = self.spending.loc["one more vote an item", ["low", "high"]]
         out.append(
-            f"One more vote on each item would add {low:.1%} to {high:.1%} of information, the same money on new items {item:.1%}: "
-            + {"either": "the data leave open which is better."}.get(self.advice, f"buy {self.advice}.")
+            f"One more vote on each item would add {low:.1%} to {high:.1%} of information, the same money on new items "
+            f"{item:.1%}: " + {"either": "the data leave open which is better."}.get(self.advice, f"buy {self.advice}.")
         )
         if self.truth:
             out.append(f"The rule from the votes is right on {self.truth.accuracy:.1%} of {self.truth.n_items:,} true labels.")
@@ -168,10 +172,11 @@ def analyse_votes(
     Parameters
     ----------
     votes : DataFrame
-        Long, a row a vote, with the columns item, annotator and label (or task, worker and label); or wide, an item in each row
-        (by a column item or task, or the index) and an annotator in each column. A missing label is a missing vote.
+        Long, a row a vote, with the columns item, annotator and label (or task, worker and label); or wide, an item in each
+        row (by a column item or task, or the index) and an annotator in each column. A missing label is a missing vote.
     features : DataFrame
-        An item in each row (by a column item or task, or the index), and numbers. An item that lacks one is set aside and named.
+        An item in each row (by a column item or task, or the index), and numbers. An item that lacks one is set aside and
+        named.
     positive : object
         The label of the positive class. There must be two labels.
     truth : str or Series, optional
@@ -198,10 +203,11 @@ def analyse_votes(
 
     Notes
     -----
-    With M votes on an item, independent of the rest, the pooled fit carries E[M]^2 (1 + alpha0) / (E[M^2] + alpha0 E[M]) times the
-    information of one true label an item; equal numbers give Theorem 2 of Ahfock & McLachlan (2021). The factor rises with
-    alpha0, so that the ends of one interval give those of the other. Intervals of alpha0 hold the coefficients fixed: percentiles
-    of :func:`bootstrap_alpha0` up to 5000 items, its normal limit on the scale of log alpha0 above.
+    With M votes on an item, independent of the rest, the pooled fit carries E[M]^2 (1 + alpha0) / (E[M^2] + alpha0 E[M])
+    times the information of one true label an item; equal numbers give Theorem 2 of Ahfock & McLachlan (2021). The factor
+    rises with alpha0, so that the ends of one interval give those of the other. Intervals of alpha0 hold the coefficients
+    fixed: percentiles of 2000 estimates by :func:`bootstrap_alpha0` up to 5000 items, its normal limit on the scale of log
+    alpha0 above.
 
     Annotators are compared with all votes on the same items. If they are exchangeable, one of them gives a positive vote with
     probability s / m where s of m votes are positive, whatever the item is; the z values need no other assumption.
@@ -249,20 +255,36 @@ def analyse_votes(
     comparison, why = _comparison(table, at, X, items, rng)
     log.info("%s", why if comparison is None else "compared with other ways to make labels")
     report = VoteReport(
-        fit, separation, alpha0, test,
+        fit,
+        separation,
+        alpha0,
+        test,
         Interval(*(parts.pooled_efficiency(m, w) for w in (omega, *np.where(np.isnan(omegas), 0, omegas)[1:]))),
-        parts.direct_efficiency(fit, X, tau), GoodnessOfFit(*fits, share), calibration, histogram, spending, advice, best,
-        parts.annotators(table, truth_by_item), items, truth_test, comparison, _counted(table, items), (), (),
-        positive, level, cost_item, cost_vote,
+        parts.direct_efficiency(fit, X, tau),
+        GoodnessOfFit(*fits, share),
+        calibration,
+        histogram,
+        spending,
+        advice,
+        best,
+        parts.annotators(table, truth_by_item),
+        items,
+        truth_test,
+        comparison,
+        _counted(table, items),
+        (),
+        (),
+        positive,
+        level,
+        cost_item,
+        cost_vote,
     )
-    object.__setattr__(report, "warnings", tuple(_warnings(report, counts)))
-    object.__setattr__(report, "set_aside", tuple(_set_aside(report, repeats, why)))
-    return report
+    return replace(report, warnings=tuple(_warnings(report, counts)), set_aside=tuple(_set_aside(report, repeats, why)))
 
 
 def _items(table: VoteTable, X: pd.DataFrame, y: Array | None) -> tuple[pd.DataFrame, np.ndarray]:
     """One row an item, those with features first, and the row of each item of the votes."""
-    extra = ~table.items.isin(X.index)
+    extra = X.index.get_indexer(table.items) < 0
     index = X.index.append(table.items[extra]).rename("item")
     at = index.get_indexer(table.items)
     m, s = (np.bincount(at, weights=c, minlength=len(index)).astype(int) for c in table.count())
@@ -336,15 +358,15 @@ def _warnings(report: VoteReport, counts: Array) -> list[str]:
     out, q = [], len(report.fit.coef)
     if report.separation != "none":
         out.append(
-            f"{report.separation} separation: the features tell the votes apart without error, so no maximum likelihood estimate "
-            "exists. All numbers rest on Firth's penalised fit and say little: use fewer features or more items."
+            f"{report.separation} separation: the features tell the votes apart without error, so no maximum likelihood "
+            "estimate exists. All numbers rest on Firth's penalised fit and say little: use fewer features or more items."
         )
     if not report.fit.converged:
         out.append("The fit did not converge.")
     if report.truth and report.truth.pvalue < SMALL_P:
         out.append(
-            f"The true labels do not have the coefficients of the votes (p = {shown(report.truth.pvalue)}): the annotators, taken "
-            "together, are biased, and no number of votes makes up for that."
+            f"The true labels do not have the coefficients of the votes (p = {shown(report.truth.pvalue)}): the annotators, "
+            "taken together, are biased, and no number of votes makes up for that."
         )
     rarer = (counts / counts.sum(axis=1, keepdims=True)).sum(axis=0).min()
     if rarer < FEW * q:
@@ -354,8 +376,8 @@ def _warnings(report: VoteReport, counts: Array) -> list[str]:
         )
     if report.goodness_of_fit.pvalue < SMALL_P:
         out.append(
-            f"The votes do not follow the fitted posterior (p = {shown(report.goodness_of_fit.pvalue)}): a feature may be missing, "
-            "or enter in another form. alpha0 then takes the blame and is too low."
+            f"The votes do not follow the fitted posterior (p = {shown(report.goodness_of_fit.pvalue)}): a feature may be "
+            "missing, or enter in another form. alpha0 then takes the blame and is too low."
         )
     who = parts.differing(report.annotators, SMALL_P)
     if who:

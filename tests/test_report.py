@@ -16,7 +16,8 @@ from scipy import stats
 from scipy.special import expit
 
 from softlabel import (
-    alpha0_interval, analyse_votes, estimate_alpha0, fit_logistic, overdispersion_test, relative_efficiency, sample_probabilities,
+    alpha0_interval, analyse_votes, estimate_alpha0, fit_logistic, overdispersion_test, relative_efficiency,
+    sample_probabilities,
 )
 from softlabel import _report_parts as parts
 from softlabel._vote_tables import read_votes
@@ -28,7 +29,8 @@ COEF = np.array([0.3, 1.0, -0.5])
 def simulate(n=120, m=5, alpha0=5.0, seed=0, bias=0.0):
     """Features, a wide table of votes and the truth; annotators differ by ``bias`` (m,) on the probability of an item."""
     rng = np.random.default_rng(seed)
-    X = pd.DataFrame(rng.normal(size=(n, 2)), columns=["size", "shape"], index=pd.Index([f"i{j}" for j in range(n)], name="item"))
+    items = pd.Index([f"i{j}" for j in range(n)], name="item")
+    X = pd.DataFrame(rng.normal(size=(n, 2)), items, ["size", "shape"])
     tau = expit(COEF[0] + X.to_numpy() @ COEF[1:])
     p = sample_probabilities(np.column_stack([tau, 1 - tau]), alpha0, rng)[:, :1]
     positive = rng.random((n, m)) < np.clip(p + bias, 0, 1)
@@ -37,7 +39,8 @@ def simulate(n=120, m=5, alpha0=5.0, seed=0, bias=0.0):
 
 
 def as_long(wide, names=("item", "annotator", "label")):
-    return wide.rename_axis("item").reset_index().melt("item", var_name="annotator", value_name="label").set_axis(names, axis=1)
+    long = wide.rename_axis("item").reset_index().melt("item", var_name="annotator", value_name="label")
+    return long.set_axis(names, axis=1)
 
 
 X, WIDE, TRUTH = simulate()
@@ -61,7 +64,7 @@ def test_numbers_are_those_of_the_package():
     np.testing.assert_array_equal(REPORT.fit.coef, fit.coef)
     np.testing.assert_array_equal(REPORT.fit.stderr(), fit.stderr())
     assert REPORT.alpha0.value == estimate_alpha0(COUNTS.to_numpy(), tau).alpha0
-    assert REPORT.alpha0[1:] == alpha0_interval(COUNTS.to_numpy(), tau, rng=0)
+    assert REPORT.alpha0[1:] == alpha0_interval(COUNTS.to_numpy(), tau, n_resamples=2000, rng=0)
     assert REPORT.overdispersion == overdispersion_test(COUNTS.to_numpy(), tau)
     np.testing.assert_allclose(REPORT.efficiency, relative_efficiency(5, np.array(REPORT.alpha0)), rtol=1e-12)
     assert REPORT.goodness_of_fit.share_in_band == share_in_band(COUNTS.to_numpy(), tau, REPORT.alpha0.value)
@@ -154,7 +157,8 @@ def test_votes_asked_for_where_people_disagree_break_the_condition():
     asked = np.where(votes[:, 0] != votes[:, 1], 3, 2)
     adaptive = np.where(asked == 3, votes.sum(axis=1), 2 * votes[:, 0])
     slopes = {}
-    for name, (s, m) in {"adaptive": (adaptive, asked), "two": (votes[:, :2].sum(axis=1), 2), "three": (votes.sum(axis=1), 3)}.items():
+    samples = {"adaptive": (adaptive, asked), "two": (votes[:, :2].sum(axis=1), 2), "three": (votes.sum(axis=1), 3)}
+    for name, (s, m) in samples.items():
         fit = fit_logistic(x, np.column_stack([s, m - s]))
         slopes[name] = (fit.coef[1] - 2) / fit.stderr()[1]
     assert slopes["adaptive"] < -8 and abs(slopes["two"]) < 4 and abs(slopes["three"]) < 4
@@ -182,6 +186,22 @@ def test_z_values_of_exchangeable_annotators_are_standard_normal():
         first = z[:, 0]  # annotators of one table are not independent
         assert abs(first.mean()) < 4 / np.sqrt(700) and abs(first.var() - 1) < 4 * np.sqrt(2 / 700)
     assert np.mean([len(parts.differing(t, 0.05)) > 0 for t in tables]) < 0.05 + 4 * np.sqrt(0.05 / 700)
+
+
+def test_z_values_of_one_table_item_by_item():
+    frame = analyse_votes(WIDE, X, positive="yes").annotators
+    for who in WIDE:
+        moments = []
+        for item, row in WIDE.iterrows():
+            s, yes = int((row == "yes").sum()), row[who] == "yes"
+            as_yes, as_no = (s - 1) / 4, (5 - s - 1) / 4  # share of the other four that agree
+            q = s / 5
+            mean = q * as_yes + (1 - q) * as_no
+            moments.append((yes - q, q * (1 - q), (as_yes if yes else as_no) - mean,
+                            q * (as_yes - mean) ** 2 + (1 - q) * (as_no - mean) ** 2))
+        d, v, da, va = np.sum(moments, axis=0)
+        found = frame.loc[who, ["z positive", "z agreement"]]
+        np.testing.assert_allclose(found, [d / np.sqrt(v), da / np.sqrt(va)], rtol=1e-10)
 
 
 def test_annotators_by_hand():
@@ -271,7 +291,8 @@ def test_gaps_repeats_and_items_that_lack_something_are_counted_and_named():
     assert report.items["status"].loc[["i20", "i30", "i40", "i41"]].tolist() == [
         "no votes", "no features", "incomplete features", "used"]
     said = " ".join(report.set_aside)
-    for word in ("without a label, not used: 15", "on the same item, not used: 10", "the first: 3", "no votes, not used: 1", "'i20'", "'i30'", "'i40'"):
+    for word in ("without a label, not used: 15", "on the same item, not used: 10", "the first: 3", "no votes, not used: 1",
+                 "'i20'", "'i30'", "'i40'"):
         assert word in said and word in re.sub("&#x27;", "'", report.to_html()), word
     used = report.items.index[report.items["status"] == "used"]
     counts = pd.DataFrame({"yes": (gaps == "yes").sum(axis=1), "no": (gaps == "no").sum(axis=1)}).loc[used]
@@ -371,7 +392,8 @@ def test_the_callers_tables_are_left_alone():
 def outside(html):
     """Addresses that a page would fetch, and scripts, which it must not have."""
     soup = BeautifulSoup(html, "html.parser")
-    found = [tag.get(key) for tag in soup.find_all(True) for key in ("src", "href", "srcset", "data", "poster", "action") if tag.get(key)]
+    keys = ("src", "href", "srcset", "data", "poster", "action")
+    found = [tag[key] for tag in soup.find_all(True) for key in keys if tag.get(key)]
     css = re.findall(r"@import|url\([^)]*\)", html)
     return [a for a in found + css if not a.startswith("data:")] + soup.find_all(["script", "link", "iframe", "object"])
 
@@ -501,7 +523,7 @@ def run(folder, votes="votes.csv", features="features.csv", *more):
 
 
 def test_the_command_writes_the_report(folder):
-    done = command(folder, "report", "--votes", "votes.csv", "--features", "features.csv", "--positive", "yes", "--truth", "truth",
+    done = command(folder, *"report --votes votes.csv --features features.csv --positive yes --truth truth".split(),
                    "-o", "out.html", "--items", "items.csv")
     assert done.returncode == 0, done.stderr
     assert (folder / "out.html").read_text(encoding="utf-8") == REPORT.to_html()
@@ -537,7 +559,7 @@ def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, featu
 
 
 def test_a_bad_file_is_exit_status_two_without_a_traceback(folder):
-    done = command(folder, "report", "--votes", "typo.csv", "--features", "features.csv", "--positive", "yes", "--truth", "truth")
+    done = command(folder, *"report --votes typo.csv --features features.csv --positive yes --truth truth".split())
     assert done.returncode == 2 and "Traceback" not in done.stderr and "line 8" in done.stderr
     assert not (folder / "report.html").exists()
 
