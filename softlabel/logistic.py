@@ -23,7 +23,7 @@ from softlabel._checks import (
     as_whole,
 )
 from softlabel._newton import cholesky, inverse, newton, newton_batch, standardised, statistics, way_back
-from softlabel._parallel import PART, run
+from softlabel._parallel import over_parts
 from softlabel.separation import explain_rank, find_separation
 
 
@@ -333,10 +333,11 @@ def fit_logistic_batch(
         raise ValueError(f"start must have shape (p + 1,) or (R, p + 1), here {(len(X), len(names) + 1)}, got {start.shape}")
     start = np.broadcast_to(start, (len(X), len(names) + 1))
 
-    size = 1 + PART // X[0].size
-    chunks = [slice(i, i + size) for i in range(0, len(X), size)]
-    tasks = [(*(np.require(a[c], requirements="CW") for a in (X, counts, start)), max_iter, tol, False) for c in chunks]
-    results = run(newton_batch, tasks, "logistic fits")
+    def fit(*part: Array) -> tuple[Array, ...]:
+        # One compiled form for all: arrays in C order that may be written to, copied where they are not.
+        return newton_batch(*(np.require(array, requirements="CW") for array in part), max_iter, tol, False)
+
+    results = over_parts(fit, X, counts, start)
     coef, converged, n_iter, full_rank = (np.concatenate(part) for part in zip(*results))
     if not full_rank.all():
         r = int(np.argmin(full_rank))
