@@ -276,11 +276,11 @@ def test_weight_counts_the_page_and_all_its_parts(site, served, driver):
 
 
 def all_pages(site):
-    """Names of the pages, without those that only lead to another."""
+    """Names of the pages, without those that only lead to another, and without the slides: a deck for a projector."""
     return [
         page.relative_to(site).as_posix()
         for page in sorted(site.rglob("*.html"))
-        if not page.relative_to(site).parts[0].startswith("_")
+        if not page.relative_to(site).parts[0].startswith(("_", "slides"))
         and 'http-equiv="refresh"' not in page.read_text("utf8").lower()
     ]
 
@@ -291,9 +291,10 @@ def test_all_pages_are_looked_at(site):
 
 
 @pytest.mark.slow
-def test_pages_in_a_browser(site, served, driver):
+@pytest.mark.parametrize("part", range(4))
+def test_pages_in_a_browser(site, served, driver, part):
     problems = {}
-    for name in all_pages(site):
+    for name in all_pages(site)[part::4]:
         driver.execute_cdp_cmd("Network.clearBrowserCache", {})
         found = look(driver, f"{served}/{name}", WIDTHS[0])
         if (bytes_loaded := weight(driver)) > 1.5e6:

@@ -112,7 +112,7 @@ def test_notebook_is_valid_and_plain(folder, name):
     cells = read(folder, name).cells
     words = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     assert find_raw(words) == []
-    assert words.startswith("# ") and len(words) > 1000
+    assert words.startswith("# ") and (len(words) > 1000 or words.count("exercises.mark(") >= 3)
     assert not any(RAW["options of a cell"].search(f"{cell.source}\n") for cell in cells)
     assert all(not cell.outputs for cell in cells if cell.cell_type == "code")
     opened, closed = words.count("<details>"), words.count("</details>")
@@ -411,7 +411,7 @@ def test_the_workflow_publishes_the_branch_and_the_version():
 
 
 @pytest.fixture
-def lab(folder, tmp_path):
+def lab(folder, driver, tmp_path):
     """Address of a JupyterLab, with its token, in a folder of downloaded notebooks."""
     pytest.importorskip("jupyterlab", reason="needs JupyterLab (requirements.txt has it)")
     shutil.copy(folder / "explore.ipynb", tmp_path)
@@ -434,6 +434,7 @@ def lab(folder, tmp_path):
             time.sleep(0.1)
         time.sleep(0.2)  # the file is written in one go, but after it was made
         yield json.loads(found[0].read_text())["url"]
+        driver.get("about:blank")  # a page without its server would fill the console
     finally:
         server.terminate()
         server.wait(30)
@@ -464,6 +465,6 @@ def test_a_chapter_runs_in_jupyterlab(lab, driver):  # noqa: F811
     wait.until(lambda d: picture.size["width"] > 300)
     # What was written for Markdown is shown as such.
     shown = driver.find_element(By.CSS_SELECTOR, ".jp-Notebook").text
-    assert "Figure 9.1. The number" in shown.replace("\n", " ") and "**" not in shown and "](" not in shown
+    assert re.search(r"Figure \d+\.1\. The number", shown.replace("\n", " ")) and "**" not in shown and "](" not in shown
     wait.until(lambda d: d.find_elements(By.CSS_SELECTOR, ".jp-MarkdownCell mjx-container"))
     assert not driver.find_elements(By.CSS_SELECTOR, ".jp-MarkdownCell mjx-merror, .jp-RenderedText[data-mime-type*='stderr']")
