@@ -112,7 +112,9 @@ def test_notebook_is_valid_and_plain(folder, name):
     cells = read(folder, name).cells
     words = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     assert find_raw(words) == []
-    assert words.startswith("# ") and (len(words) > 1000 or words.count("exercises.mark(") >= 3)
+    assert words.startswith("# ")
+    assert len(re.findall("^## ", words, re.M)) >= 3 and (name.endswith("_exercises.ipynb") or len(words) > 1000)
+    assert not name.endswith("_exercises.ipynb") or words.count("*Check.*") >= 3
     assert not any(RAW["options of a cell"].search(f"{cell.source}\n") for cell in cells)
     assert all(not cell.outputs for cell in cells if cell.cell_type == "code")
     opened, closed = words.count("<details>"), words.count("</details>")
