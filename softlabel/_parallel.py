@@ -21,8 +21,8 @@ PART = 1 << 18  # elements of an array that are worth a thread
 MOST_PARTS = 16  # of an array: a fixed number, so that sums over them do not depend on the number of cores
 
 # Loops that threads run at the same time, compiled at the first call and kept on disk. Sums may be reordered, to run in vector
-# registers; infinities and nan stay what they are. A loop contains those it calls (forceinline): linked to them, it would sum in
-# another order in the process that compiled it than in those that find it on disk.
+# registers; infinities and nan stay what they are. A loop contains those it calls (forceinline): linked to them, it would sum
+# in another order in the process that compiled it than in those that find it on disk.
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, forceinline=True)
 
 # What a result depends on beside its arguments. The sources themselves, because they change more often than a version does,

@@ -169,9 +169,9 @@ def design_votes(
     Maximises n * relative_efficiency(m, alpha0) over whole numbers n and m with n * (cost_item + m * cost_vote) <= budget,
     the chapter *How many labellers, how many items?* Between whole numbers, and with no end of items, the best m is
     sqrt(alpha0 * cost_item / cost_vote), or 1 if that is less; without ``min_items`` it is infinite for alpha0 = inf. The
-    search is complete: of two whole numbers with n * m <= budget / cost_vote one is at most the root of that; with each n up to
-    it only the largest m can be best, and with each such m only the largest n. Of designs worth the same the cheapest is taken, and then
-    that with the fewest votes an item.
+    search is complete: of two whole numbers with n * m <= budget / cost_vote one is at most the root of that; with each n up
+    to it only the largest m can be best, and with each such m only the largest n. Of designs worth the same the cheapest is
+    taken, and then that with the fewest votes an item.
 
     Examples
     --------
