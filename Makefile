@@ -16,9 +16,6 @@ override SOFTLABEL_DATA := $(abspath $(SOFTLABEL_DATA))
 export SOFTLABEL_DATA
 endif
 
-# --all: without it a second strict build hides what the first one found.
-STRICT := -W -n --keep-going --all -q
-
 .PHONY: help book test lab serve verdicts bench site-zip pdf notebooks-check assignments grade slides check clean
 .DEFAULT_GOAL := help
 
@@ -26,10 +23,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
 
 book: .venv/stamp ## execute the chapters and build the site in _build/html
-	@$(BIN)/python book/_ext/chapters.py execute
-	@$(BIN)/jupyter-book build . $(STRICT)
-	@echo "The book: $(CURDIR)/_build/html/index.html"
-	@$(BIN)/python book/_ext/chapters.py count
+	@$(BIN)/python book/_ext/chapters.py build
 
 test: .venv/stamp ## run the tests
 	$(BIN)/pytest -n 2 --dist worksteal

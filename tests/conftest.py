@@ -3,8 +3,6 @@
 import functools
 import http.server
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -12,24 +10,15 @@ import pytest
 from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[1]
-# As in the Makefile; test_site.py sees to it that they stay the same.
-STRICT = ["-W", "-n", "--keep-going", "--all", "-q"]
 
 
 @pytest.fixture(scope="session")
 def site(once):
     """Folder of the site, built by the strict command."""
-    once("site", build)
+    import chapters
+
+    once("site", chapters.build)
     return ROOT / "_build" / "html"
-
-
-def build():
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", "."]
-    done = subprocess.run(
-        [*command, *STRICT], cwd=ROOT, text=True, capture_output=True
-    )
-    if done.returncode:
-        pytest.fail(f"the book does not build:\n{done.stdout}{done.stderr}")
 
 
 @pytest.fixture(scope="session")

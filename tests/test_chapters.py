@@ -7,6 +7,8 @@ is first shown a bad sample.
 import ast
 import json
 import re
+import subprocess
+import types
 
 import nbformat
 import pytest
@@ -15,6 +17,7 @@ from myst_nb.core.read import read_myst_markdown_notebook
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 import chapters
+import house
 from softlabel import claims
 
 FRONT_MATTER = """---
@@ -426,6 +429,68 @@ def test_a_claim_is_checked_once(tmp_path):
     write_book(tmp_path, one=page, two=page + cell("x = 1"))
     with pytest.raises(chapters.ChapterError, match="a is checked twice"):
         chapters.execute(tmp_path)
+
+
+@pytest.fixture
+def strict_builds(monkeypatch, tmp_path):
+    """A small book, and the commands that were to build it."""
+    write_book(tmp_path, one="# One\n")
+    commands = []
+
+    def run(command, cwd, check):
+        assert (cwd, check) == (tmp_path, True)
+        (tmp_path / "_build").mkdir(exist_ok=True)
+        commands.append(command)
+
+    monkeypatch.setattr("publish.released", lambda root: "2026-01-31")
+    monkeypatch.setattr("subprocess.run", run)
+    return commands
+
+
+@pytest.mark.parametrize("changed", ["one.md", "softlabel/a.py", "new/page.md", "_toc.yml"])
+def test_pages_are_written_again_when_a_file_changes(tmp_path, strict_builds, changed):
+    for _ in range(2):
+        chapters.build(tmp_path)
+    assert len(strict_builds) == 1 and "-W" in strict_builds[0] and "--all" in strict_builds[0]
+    path = tmp_path / changed
+    path.parent.mkdir(exist_ok=True)
+    path.write_text((path.read_text() if path.exists() else "") + "# More\n")
+    for _ in range(2):
+        chapters.build(tmp_path)
+    assert len(strict_builds) == 2
+    path.unlink()
+    chapters.build(tmp_path)
+    assert len(strict_builds) == 3
+
+
+def test_pages_are_written_again_when_the_day_or_the_data_change(tmp_path, strict_builds, monkeypatch):
+    chapters.build(tmp_path)
+    monkeypatch.setattr("publish.released", lambda root: "2026-02-01")
+    chapters.build(tmp_path)
+    assert len(strict_builds) == 2
+    monkeypatch.setattr(chapters, "data_files", lambda: ["another.csv"])
+    chapters.build(tmp_path)
+    assert len(strict_builds) == 3
+
+
+def test_pages_of_any_other_build_are_written_again(tmp_path, strict_builds):
+    """As Sphinx calls it: before it writes, whoever started it."""
+    connected = {}
+    app = types.SimpleNamespace(srcdir=tmp_path, connect=lambda event, function, **_: connected.update({event: function}))
+    house.setup(app)
+    chapters.build(tmp_path)
+    connected["builder-inited"](app)
+    chapters.build(tmp_path)
+    assert len(strict_builds) == 2
+
+
+def test_a_failed_build_is_not_taken_for_a_good_one(tmp_path, strict_builds, monkeypatch):
+    error = subprocess.CalledProcessError(1, "jupyter-book")
+    with monkeypatch.context() as patch, pytest.raises(subprocess.CalledProcessError):
+        patch.setattr("subprocess.run", lambda *_, **__: (_ for _ in ()).throw(error))
+        chapters.build(tmp_path)
+    chapters.build(tmp_path)
+    assert len(strict_builds) == 1
 
 
 def test_counts_in_one_line():

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
-from conftest import ROOT, STRICT
+from conftest import ROOT
 
 # Text that no reader should see. Code, shown or in an output, is exempt from
 # the first kind only: `np.nan` in a cell is as it should be.
@@ -233,11 +233,6 @@ def chapter_pages(site):
 
     toc = parse_toc_yaml(ROOT / "_toc.yml")
     return {name: site / f"{name}.html" for name in toc}
-
-
-def test_tests_and_makefile_build_alike():
-    makefile = (ROOT / "Makefile").read_text("utf8")
-    assert f"STRICT := {' '.join(STRICT)}\n" in makefile
 
 
 def test_every_chapter_has_a_page(site):

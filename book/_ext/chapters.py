@@ -1,8 +1,8 @@
-"""Execute the chapters, keep their outputs, collect their verdicts.
+"""Execute the chapters, keep their outputs, collect their verdicts, build.
 
-    python book/_ext/chapters.py execute     run what is not in the cache
-    python book/_ext/chapters.py verdicts    the same, then list every claim
-    python book/_ext/chapters.py count       one line: how many agree, differ
+    python book/_ext/chapters.py build       run what is not in the cache,
+                                             and write the pages
+    python book/_ext/chapters.py verdicts    run, and list every claim
 
 The Sphinx extension `house` calls the same functions, so that a bare
 `jupyter-book build .` gives the same book.
@@ -15,12 +15,15 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import nbclient
+import publish
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import is_myst_markdown_notebook, myst_nb_reader_plugin
@@ -28,6 +31,8 @@ from nbclient.exceptions import CellExecutionError
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
+# --all: without it a second strict build hides what the first one found.
+STRICT = ["-W", "-n", "--keep-going", "--all", "-q"]
 VERDICT = "application/vnd.softlabel.verdict+json"
 
 
@@ -184,6 +189,41 @@ def execute(root=ROOT, timeout=600, report=lambda line: None):
     return missing
 
 
+def build(root=ROOT):
+    """Write the pages by the strict command, if anything has changed since.
+
+    Raises CalledProcessError where Sphinx finds a fault.
+    """
+    key, kept = site_key(root), built_key(root)
+    if kept.exists() and kept.read_text("utf8") == key:
+        return
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", "."]
+    subprocess.run([*command, *STRICT], cwd=root, check=True)
+    kept.write_text(key, "utf8")
+
+
+def built_key(root):
+    """File with the key of the strict build that wrote the pages.
+
+    Every build removes it first (see the extension `house`): pages of a build
+    that failed, or was less strict, have none.
+    """
+    return root / "_build" / "site-key"
+
+
+def site_key(root):
+    """Hash of all files but those that were made from others, and of what the
+    pages show beside: data that can be had, the day of the last commit."""
+    made = re.compile(r"\.|_build$|__pycache__$|.*\.egg-info$")
+    digest = hashlib.sha256(f"{cache_key(root)} {publish.released(root)}".encode())
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not made.match(name))
+        for path in (Path(folder) / name for name in sorted(files)):
+            digest.update(f"{path.relative_to(root)}\0".encode())
+            digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
 def executed(path, root=ROOT):
     """Return the notebook of one chapter with its cached outputs."""
     cache = get_cache(cache_folder(root))
@@ -242,25 +282,30 @@ def count(frame):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=["execute", "verdicts", "count"])
+    parser.add_argument("command", choices=["build", "verdicts"])
     command = parser.parse_args(argv).command
-    if command != "count":
-        start = time.perf_counter()
+    start = time.perf_counter()
+    try:
+        ran = execute(report=print)
+    except ChapterError as error:
+        sys.exit(f"A chapter failed.\n{error}")
+    spent = time.perf_counter() - start
+    print(
+        f"chapters: {len(ran)} executed in {spent:.0f} s, "
+        f"{len(chapters()) - len(ran)} taken from the cache",
+        flush=True,
+    )
+    if command == "build":
         try:
-            ran = execute(report=print)
-        except ChapterError as error:
-            sys.exit(f"A chapter failed.\n{error}")
-        spent = time.perf_counter() - start
-        print(
-            f"chapters: {len(ran)} executed in {spent:.0f} s, "
-            f"{len(chapters()) - len(ran)} taken from the cache"
-        )
-    if command == "verdicts":
+            build()
+        except subprocess.CalledProcessError as error:
+            sys.exit(error.returncode)
+        print(f"The book: {ROOT / '_build' / 'html' / 'index.html'}")
+    else:
         columns = ["id", "where", "printed", "book", "verdict", "chapter", "reason"]
         print(table()[columns].set_index("id").to_string())
         print(f"JSON: {ROOT / '_build' / 'verdicts.json'}")
-    if command != "execute":
-        print(count(table()))
+    print(count(table()))
 
 
 if __name__ == "__main__":

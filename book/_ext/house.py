@@ -37,6 +37,11 @@ def execute_chapters(app, config):
     config.nb_execution_cache_path = str(chapters.cache_folder(root))
 
 
+def forget_key(app):
+    """What the pages were made from is known again when all are written."""
+    chapters.built_key(Path(app.srcdir)).unlink(missing_ok=True)
+
+
 def reread_summaries(app, env, added, changed, removed):
     """The pages that list verdicts are out of date whenever one changes."""
     root = Path(app.srcdir)
@@ -81,6 +86,7 @@ def mend_markup(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.connect("config-inited", execute_chapters)
+    app.connect("builder-inited", forget_key)
     app.connect("env-get-outdated", reread_summaries)
     app.connect("doctree-read", mark_proof_word)
     # After the extensions that add scripts for one page.
