@@ -7,9 +7,16 @@ import threading
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@functools.cache
+def soup_of(html):
+    """A page, read once for all that look at it: they change nothing in it."""
+    return BeautifulSoup(html, "html.parser")
 
 
 @pytest.fixture(scope="session")

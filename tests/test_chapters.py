@@ -435,6 +435,8 @@ def test_a_claim_is_checked_once(tmp_path):
 def strict_builds(monkeypatch, tmp_path):
     """A small book, and the commands that were to build it."""
     write_book(tmp_path, one="# One\n")
+    (tmp_path / "book" / "_ext").mkdir(parents=True)
+    (tmp_path / "book" / "_ext" / "checks.yml").write_text("thm: {numeric: [tests/test_a.py::test_b]}\n")
     commands = []
 
     def run(command, cwd, check):
@@ -447,7 +449,7 @@ def strict_builds(monkeypatch, tmp_path):
     return commands
 
 
-@pytest.mark.parametrize("changed", ["one.md", "softlabel/a.py", "new/page.md", "_toc.yml"])
+@pytest.mark.parametrize("changed", ["one.md", "softlabel/a.py", "new/page.md", "_toc.yml", "tests/test_a.py"])
 def test_pages_are_written_again_when_a_file_changes(tmp_path, strict_builds, changed):
     for _ in range(2):
         chapters.build(tmp_path)
@@ -461,6 +463,14 @@ def test_pages_are_written_again_when_a_file_changes(tmp_path, strict_builds, ch
     path.unlink()
     chapters.build(tmp_path)
     assert len(strict_builds) == 3
+
+
+def test_a_test_behind_no_theorem_leaves_the_pages_as_they_are(tmp_path, strict_builds):
+    chapters.build(tmp_path)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_c.py").write_text("x = 1\n")
+    chapters.build(tmp_path)
+    assert len(strict_builds) == 1
 
 
 def test_pages_are_written_again_when_the_day_or_the_data_change(tmp_path, strict_builds, monkeypatch):

@@ -18,8 +18,7 @@ from urllib.request import urlopen
 import nbformat
 import pytest
 import yaml
-from bs4 import BeautifulSoup
-from conftest import ROOT
+from conftest import ROOT, soup_of
 from docutils import nodes
 from IPython.core.inputtransformer2 import TransformerManager
 from nbclient import NotebookClient
@@ -146,7 +145,7 @@ def test_the_same_text_as_on_the_page(folder, site):
     """Words and numbers of a chapter's paragraphs, in the notebook and on the page."""
     compared = 0
     for page, (name, *_) in PAGES.items():
-        soup = BeautifulSoup((site / f"{page}.html").read_text("utf8"), "html.parser").find("article")
+        soup = soup_of((site / f"{page}.html").read_text("utf8")).find("article")
         words = "\n".join(c.source for c in read(folder, name).cells if c.cell_type == "markdown")
         words = re.sub(r"\\([\\`*_\[\]<$])", r"\1", words)
         shown = [p for p in soup.find_all("p") if not p.find(["a", "code", "em", "strong", "span"]) and not p.get("class")
@@ -162,7 +161,7 @@ def test_the_same_text_as_on_the_page(folder, site):
 def test_numbers_are_those_of_the_page(folder, site):
     kinds = "Figure|Table|Theorem|Definition|Proposition|Corollary|Assumption|Algorithm|Exercise"
     for page, (name, *_) in PAGES.items():
-        soup = BeautifulSoup((site / f"{page}.html").read_text("utf8"), "html.parser").find("article")
+        soup = soup_of((site / f"{page}.html").read_text("utf8")).find("article")
         text = "\n".join(e.get_text() for e in soup.select(".caption-number, p.admonition-title"))
         words = "\n".join(c.source for c in read(folder, name).cells if c.cell_type == "markdown")
         theirs = re.findall(rf"^\s*((?:{kinds}) \d+\.\d+)", text, re.M)
@@ -353,7 +352,7 @@ def test_a_notebook_that_needs_the_tools_of_the_book_fails_there(package_only, t
 
 
 def buttons(page, group):
-    soup = BeautifulSoup(page.read_text("utf8"), "html.parser")
+    soup = soup_of(page.read_text("utf8"))
     return {a.get_text(strip=True): a["href"] for a in soup.select(f".dropdown-{group} a")}
 
 

@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from bs4 import BeautifulSoup
-from conftest import ROOT
+from conftest import ROOT, soup_of
 from docutils import nodes
 from docutils.core import publish_doctree
 from sphinx_external_toc.parsing import parse_toc_yaml
@@ -27,10 +26,6 @@ import publish
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
 BASE = CONFIG["html"]["baseurl"]
 REPOSITORY = CONFIG["repository"]["url"]
-
-
-def soup_of(page):
-    return BeautifulSoup(page.read_text("utf8"), "html.parser")
 
 
 # ------------------------------------------------------------------ Three marks on each theorem box
@@ -131,7 +126,7 @@ def test_a_mark_shows_the_outcome(toy, outcome, text):
 def test_marks_on_the_pages(site):
     found = {}
     for page in chapter_pages(site).values():
-        for box in soup_of(page).select(",".join(f"div.{kind}.admonition" for kind in checks.BOXES)):
+        for box in soup_of(page.read_text("utf8")).select(",".join(f"div.{kind}.admonition" for kind in checks.BOXES)):
             found[box["id"]] = box.select(":scope > p.checks .check")
     assert sorted(found) == sorted(boxes())
     for label, marks in found.items():
@@ -182,7 +177,7 @@ def test_date_without_a_repository(tmp_path, monkeypatch):
 
 def test_version_and_date_at_the_foot(site):
     for name, page in chapter_pages(site).items():
-        foot = soup_of(page).select_one(".extra_footer")
+        foot = soup_of(page.read_text("utf8")).select_one(".extra_footer")
         assert re.fullmatch(rf"Version {publish.version(ROOT)}, \d{{4}}-\d\d-\d\d", foot.get_text(strip=False).strip()), name
         assert foot.a["href"] == "#" or (page.parent / foot.a["href"]).exists(), name
 
@@ -208,7 +203,7 @@ def test_description(text, expected):
 def test_each_page_describes_itself(site):
     seen = set()
     for name, page in chapter_pages(site).items():
-        soup = soup_of(page)
+        soup = soup_of(page.read_text("utf8"))
         tags = {m.get("property") or m.get("name"): m["content"] for m in soup.find_all("meta", content=True)}
         description = tags["description"]
         assert 40 < len(description) <= 200 and not re.search(r"[\\${}]|;,", description), name

@@ -9,8 +9,7 @@ from collections import Counter
 from urllib.parse import urlsplit
 
 import pytest
-from bs4 import BeautifulSoup
-from conftest import ROOT
+from conftest import ROOT, soup_of
 
 # Text that no reader should see. Code, shown or in an output, is exempt from
 # the first kind only: `np.nan` in a cell is as it should be.
@@ -45,11 +44,7 @@ CSS_ADDRESS = re.compile(r"""(?:url\(|@import)\s*['"]?([^'")\s;]+)""")
 
 
 def article(html):
-    soup = BeautifulSoup(html, "html.parser")
-    found = soup.find("article") or soup
-    for part in found.find_all(["script", "style"]):
-        part.decompose()
-    return found
+    return soup_of(html).find("article") or soup_of(html)
 
 
 def find_bad_text(html):
@@ -62,9 +57,7 @@ def find_bad_text(html):
         for m in [pattern.search(part.get_text())]
         if m
     ]
-    for code in page.find_all(["pre", "code"]):
-        code.decompose()
-    text = page.get_text()
+    text = "".join(t for t in page.strings if not t.find_parent(["pre", "code"]))
     problems += [
         f"{kind}: {m.group()!r}"
         for kind, pattern in IN_PROSE.items()
@@ -108,7 +101,7 @@ def find_missing_alt(html):
 
 def find_dead_anchors(html):
     """Links within the page that lead nowhere."""
-    soup = BeautifulSoup(html, "html.parser")
+    soup = soup_of(html)
     ids = {tag["id"] for tag in soup.find_all(id=True)}
     return [
         f"no such place: {a['href']}"
@@ -128,7 +121,7 @@ def find_outside_css(css):
 
 def find_outside(html):
     """Addresses that a browser would fetch from elsewhere on load."""
-    soup = BeautifulSoup(html, "html.parser")
+    soup = soup_of(html)
     found = []
     for name, attribute in FETCHING.items():
         for tag in soup.find_all(name):
@@ -150,7 +143,7 @@ def find_outside(html):
 
 def find_repeated_scripts(html):
     """Inline scripts that stand in the page more than once."""
-    soup = BeautifulSoup(html, "html.parser")
+    soup = soup_of(html)
     bodies = Counter(
         s.get_text().strip() for s in soup.find_all("script") if not s.get("src")
     )

@@ -22,6 +22,7 @@ import sys
 import time
 from pathlib import Path
 
+import checks
 import nbclient
 import publish
 from jupyter_cache import get_cache
@@ -212,12 +213,14 @@ def built_key(root):
 
 
 def site_key(root):
-    """Hash of all files but those that were made from others, and of what the
-    pages show beside: data that can be had, the day of the last commit."""
-    made = re.compile(r"\.|_build$|__pycache__$|.*\.egg-info$")
+    """Hash of all that the pages show: of the tests, those behind a theorem;
+    the data that can be had; the day of the last commit; all other files but
+    those that were made from them."""
+    left_out = re.compile(r"\.|(_build|__pycache__|tests)$|.*\.egg-info$")
     digest = hashlib.sha256(f"{cache_key(root)} {publish.released(root)}".encode())
+    digest.update(checks.key(root, checks.names_of(root)).encode())
     for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if not made.match(name))
+        folders[:] = sorted(name for name in folders if not left_out.match(name))
         for path in (Path(folder) / name for name in sorted(files)):
             digest.update(f"{path.relative_to(root)}\0".encode())
             digest.update(path.read_bytes() + b"\0")
