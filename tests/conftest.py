@@ -41,17 +41,21 @@ def executed_chapters(once):
 
 
 @pytest.fixture(scope="session")
-def once(tmp_path_factory, request):
+def shared(tmp_path_factory, request):
+    """Folder of all processes that share the tests."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if hasattr(request.config, "workerinput") else own  # pytest -n
+
+
+@pytest.fixture(scope="session")
+def once(shared):
     """Does a thing in one of the processes that share the tests, while the others wait for it."""
-    shared = tmp_path_factory.getbasetemp()
-    if hasattr(request.config, "workerinput"):  # pytest -n
-        shared = shared.parent
 
     def do(name, action):
         with FileLock(shared / f"{name}.lock"):
-            if not (shared / name).exists():
+            if not (shared / f"{name}.done").exists():
                 action()
-                (shared / name).touch()
+                (shared / f"{name}.done").touch()
 
     return do
 

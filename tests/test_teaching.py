@@ -212,10 +212,14 @@ def hand_in(released, target, answers):
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory):
+def graded(once, shared):
     """Folder of a course with three graded students, and a fourth who handed in a text."""
-    folder = tmp_path_factory.mktemp("teaching")
-    submissions, graded = folder / "sheets", folder / "sheets-graded"
+    folder = shared / "teaching"
+    once("teaching", lambda: hand_in_and_grade(folder / "sheets", folder / "sheets-graded"))
+    return folder / "sheets-graded"
+
+
+def hand_in_and_grade(submissions, graded):
     course.release(graded)
     for name in course.SOURCES:
         released = graded / "release" / name / f"{name}.ipynb"
@@ -229,7 +233,6 @@ def graded(tmp_path_factory):
     done = subprocess.run([sys.executable, ROOT / "teaching" / "course.py", "grade", submissions],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return graded
 
 
 def table(graded):
@@ -263,7 +266,8 @@ def test_feedback(graded):
 
 
 @pytest.mark.slow
-def test_points_given_by_a_person_count(graded):
+def test_points_given_by_a_person_count(graded, tmp_path):
+    graded = shutil.copytree(graded, tmp_path / "sheets-graded")
     give = (
         "import sys; from nbgrader.api import Gradebook\n"
         "with Gradebook(sys.argv[1]) as book:\n"
