@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lstsq
 from scipy.optimize import linprog
+from scipy.special import expit
 
 from softlabel._checks import Array, align, as_features, as_votes
-from softlabel._newton import standardised
+from softlabel._newton import newton_batch, standardised
 
 
 def find_separation(
@@ -35,7 +36,8 @@ def find_separation(
 
     Notes
     -----
-    Albert & Anderson (1984); the programme is Konis's (2007): maximise the sum of the margins of a rule that is never wrong.
+    Albert & Anderson (1984); the programme is Konis's (2007): maximise the sum of the margins of a rule that is never wrong. It
+    is run only where Newton's method leaves the answer open.
 
     Examples
     --------
@@ -50,11 +52,46 @@ def find_separation(
     X, _ = as_features(X)
     counts = as_votes(y_or_counts, X.shape[:1], positive)
     x = _design(X)
+    return _proved(x, counts) or _programmed(x, counts)
+
+
+def _proved(x: Array, counts: Array) -> Literal["none", "quasi", "complete"] | None:
+    """The answer where an iterate of Newton's method proves it, at a small part of the cost of a programme.
+
+    A rule b that is right, by more than rounding, on every item with votes for one class proves separation; on items with votes
+    for both it must be undecided. At a maximum, the residuals r of the votes have x'r = 0: then sum_j r_j b'x_j = 0 for any b,
+    and a rule that is never wrong, for which no term is negative, is undecided on every item (Stiemke). The residuals found are
+    moved until x'r = 0; the proof holds if none turns round.
+    """
+    voted = counts.any(axis=1)
+    x, counts = x[voted], counts[voted].astype(float)
+    s, m = counts[:, 0], counts.sum(axis=1)
+    one_sided = (s == 0) | (s == m)
+    if not one_sided.any():
+        return "none"
+    start = np.zeros((1, x.shape[1]))
+    (b,), *_ = newton_batch(np.require(x[None, :, 1:], requirements="CW"), counts[None], start, 25, 1e-16, False)
+    eta = x @ b
+    split = x[~one_sided]
+    decided, _, _, singular = np.linalg.lstsq(split, split @ b)
+    if len(singular) == len(b) and singular[-1] > 1e-8 * singular[0]:
+        return "none"  # only b = 0 is undecided on all items with votes for both
+    rule = b - decided
+    right = np.where(s > 0, 1, -1) * (x @ rule)
+    if right[one_sided].min() > 1e-9 * np.abs(b).sum():
+        return "complete" if one_sided.all() else "quasi"
+    r = np.where(s == m, m * expit(-eta), s - m * expit(eta))
+    q, _ = np.linalg.qr(x)
+    moved = q @ (q.T @ r)
+    proof = (np.abs(moved) < np.abs(r) / 2) & (np.abs(r) > 1e-12 * m.max())  # smaller ones could be rounding
+    return "none" if proof[one_sided].all() else None
+
+
+def _programmed(x: Array, counts: Array) -> Literal["none", "quasi", "complete"]:
+    """The answer by linear programming."""
     positive, negative = counts.T > 0
     split = x[positive & negative]
     margins = np.concatenate([x[positive & ~negative], -x[negative & ~positive]])  # of b: margins @ b, never below 0
-    if not len(margins):
-        return "none"
     undecided = {"A_eq": split, "b_eq": np.zeros(len(split))} if len(split) else {}
     widest = _programme(-margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(len(margins)), bounds=(-1, 1), **undecided)
     if -widest.fun <= 1e-7 * len(margins):
