@@ -9,13 +9,10 @@ from softlabel.exercises import Exercise, Mistake, at, exercise, formula, number
 
 
 def mean_over_items(delta, function):
-    """E function(eta) for two normal classes with equal priors, by quadrature over the half line."""
-    def both(y):
-        eta = delta * y
-        f = stats.norm.pdf(y, delta / 2) + stats.norm.pdf(y, -delta / 2)
-        return f / 2 * (function(eta) + function(-eta))
-
-    return integrate.quad(both, 0, delta / 2 + 9, epsabs=1e-11, epsrel=1e-9)[0]
+    """E function(eta) for two normal classes with equal priors, by the trapezoidal rule: for these it is near exact."""
+    y, step = np.linspace(-delta / 2 - 9, delta / 2 + 9, 2001, retstep=True)
+    f = (stats.norm.pdf(y, delta / 2) + stats.norm.pdf(y, -delta / 2)) / 2
+    return f @ function(delta * y) * step
 
 
 def label_worth(delta, q, label=True):
@@ -132,11 +129,10 @@ def _():
         return mean_over_items(2, lambda e: special.expit(s * e) * special.expit(-s * e))
 
     def smallest(s, alpha0, power=2):
-        def worth(m):
-            kappa = m if np.isinf(alpha0) else m * (1 + alpha0) / (m + alpha0)
-            return kappa * s**power * weight(s) / weight(1)
-
-        return next((m for m in range(1, 400) if worth(m) >= 1), np.inf)
+        one = s**power * weight(s) / weight(1)
+        m = np.arange(1, 400)
+        kappa = m if np.isinf(alpha0) else m * (1 + alpha0) / (m + alpha0)
+        return next(iter(m[kappa * one >= 1]), np.inf)
 
     grid = [(0.5, 10.0), (0.5, 1.0), (0.25, np.inf), (0.75, 2.0), (2.0, 1.0)]
     return Exercise(

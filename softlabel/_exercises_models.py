@@ -289,7 +289,7 @@ def _():
     grid = list(product((0.05, 0.5, 0.8), (0.5, 1.0, 10.0)))
 
     def right(t, a):  # logit P by quadrature
-        z = np.linspace(-60 / (a * min(t, 1 - t)), 60 / (a * min(t, 1 - t)), 400_001)
+        z = np.linspace(-60 / (a * min(t, 1 - t)), 60 / (a * min(t, 1 - t)), 20_001)
         p = np.exp(a * t * special.log_expit(z) + a * (1 - t) * special.log_expit(-z))
         p /= p.sum()
         return (1 + a) / (a**2 * t * (1 - t) * (p @ (z - p @ z) ** 2))

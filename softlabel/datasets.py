@@ -8,6 +8,7 @@ import csv
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -128,7 +129,11 @@ def fetch(name: str) -> Path:
 
 def _read_rda(name: str) -> pd.DataFrame:
     """The one table in an R data file."""
-    path = fetch(name)
+    return _parse_rda(fetch(name)).copy()
+
+
+@cache  # takes a second; the checksum in fetch says that a file at this path is the same
+def _parse_rda(path: Path) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # R classes of the table that have no counterpart in Python
         (table,) = rdata.read_rda(path).values()
