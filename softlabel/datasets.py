@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import rdata
 import yaml
 from scipy.special import expit
 
@@ -134,6 +133,8 @@ def _read_rda(name: str) -> pd.DataFrame:
 
 @cache  # takes a second; the checksum in fetch says that a file at this path is the same
 def _parse_rda(path: Path) -> pd.DataFrame:
+    import rdata  # long to import, and only this needs it
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # R classes of the table that have no counterpart in Python
         (table,) = rdata.read_rda(path).values()

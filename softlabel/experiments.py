@@ -9,7 +9,6 @@ import joblib
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, rel_entr
-from sklearn.linear_model import LogisticRegression
 
 from softlabel._checks import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_rng, as_whole
 from softlabel._newton import newton_batch
@@ -313,6 +312,8 @@ def _fit_firth(X: Array, counts: Array) -> Array:
 
 def _fit_ridge(X: Array, counts: Array) -> Array:
     """scikit-learn takes weighted labels: each item once as positive and once as negative, weighted by its votes."""
+    from sklearn.linear_model import LogisticRegression  # long to import, and only this needs it
+
     labels = np.repeat([1, 0], len(X))
     ridge = LogisticRegression(C=1.0, solver="newton-cholesky").fit(np.vstack([X, X]), labels, counts.T.ravel())
     return np.r_[ridge.intercept_, ridge.coef_[0]]
