@@ -107,9 +107,16 @@ def test_every_chapter_has_three_exercises_with_levels_and_checks():
     assert all(f'exercises.mark("{item.key}", ' in item.text for item in found), "a text does not say how to check"
 
 
-def said(notebook, folder):
-    """What the check cells say when the notebook is run."""
-    return notebooks.said(nbclient.execute(notebook, cwd=str(folder), timeout=600))
+@pytest.fixture
+def said(tmp_path, monkeypatch):
+    """What the check cells say when a notebook is run in a kernel of its own."""
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # a kernel that is not asked to leave clears nothing up, but goes at once
+
+    def run(notebook):
+        return notebooks.said(nbclient.execute(notebook, cwd=str(tmp_path), timeout=600, shutdown_kernel="immediate"))
+
+    return run
 
 
 FAST = [path for path in SHEETS if path.stem in {"03_group_labels", "speed"}]
@@ -118,15 +125,14 @@ FAST = [path for path in SHEETS if path.stem in {"03_group_labels", "speed"}]
 @pytest.mark.parametrize(
     "path", [pytest.param(p, id=p.stem, marks=[] if p in FAST else pytest.mark.slow) for p in SHEETS]
 )
-def test_notebook_runs_with_the_solutions_and_says_right(path, tmp_path, monkeypatch):
-    monkeypatch.setenv("TQDM_DISABLE", "1")
+def test_notebook_runs_with_the_solutions_and_says_right(path, said):
     notebook = notebooks.solve(notebooks.exercise_notebook(path), path)
-    assert said(notebook, tmp_path) == ["Right."] * 3
+    assert said(notebook) == ["Right."] * 3
 
 
-def test_notebook_runs_blank(tmp_path):
+def test_notebook_runs_blank(said):
     notebook = notebooks.exercise_notebook(PAPER[2])
-    assert all(text.startswith("No answer yet.") for text in said(notebook, tmp_path))
+    assert all(text.startswith("No answer yet.") for text in said(notebook))
 
 
 @pytest.mark.parametrize("path", SHEETS, ids=lambda p: p.stem)
