@@ -1,5 +1,7 @@
 """Exercises on planning and on what the paper leaves open: correlated errors, small samples, budgets."""
 
+from functools import cache
+
 import numpy as np
 from scipy import optimize, special, stats
 
@@ -44,6 +46,7 @@ def _():
     grid = [(50, 8, 1, 5), (100, 8, 1, 5), (60, 3, 2, 1), (97, 1, 1, 30),
             (30, 0.5, 1, 0.2), (200, 20, 1, 3), (200, 20, 1, np.inf)]
 
+    @cache
     def right(budget, c0, c1, a):
         plans = [(n, m) for n in range(1, 400) for m in range(1, 400) if n * (c0 + c1 * m) <= budget]
         worth = {(n, m): n * m if np.isinf(a) else n * m * (1 + a) / (m + a) for n, m in plans}

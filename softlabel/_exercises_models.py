@@ -1,5 +1,6 @@
 """Exercises on other models of votes: more classes, unequal numbers of votes, the joint likelihood."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -288,6 +289,7 @@ def _():
 def _():
     grid = list(product((0.05, 0.5, 0.8), (0.5, 1.0, 10.0)))
 
+    @cache
     def right(t, a):  # logit P by quadrature
         z = np.linspace(-60 / (a * min(t, 1 - t)), 60 / (a * min(t, 1 - t)), 20_001)
         p = np.exp(a * t * special.log_expit(z) + a * (1 - t) * special.log_expit(-z))

@@ -9,6 +9,7 @@ is not that of its label, is an error here.
 
 import ast
 import builtins
+import functools
 import re
 import symtable
 import sys
@@ -111,6 +112,7 @@ def _answer(key, statements, path):
     raise ExerciseError(f"{path}: the solution of {key} does not mark its answer")
 
 
+@functools.cache  # a chapter's are asked for with each of its exercises, notebooks and solutions
 def _statements(text):
     """The statements of a text's code cells, one by one; magics are left out."""
     found = []
