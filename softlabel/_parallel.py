@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numba
 import numpy
-import scipy
-import sklearn
 from joblib.parallel import get_active_backend
 from tqdm import tqdm
 
@@ -29,7 +28,7 @@ compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"re
 # and read at import, because that is the code that will run.
 VERSION = sha256(
     b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    + repr([library.__version__ for library in (numba, numpy, scipy, sklearn)]).encode()
+    + repr([version(library) for library in ("numba", "numpy", "scipy", "scikit-learn")]).encode()
 ).hexdigest()
 
 
