@@ -9,7 +9,7 @@ from numba import njit
 from benchmarks.harness import available_cores
 
 
-@njit(nogil=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def exponentials(eta, w, first, last):
     for i in range(first, last):
         r = i % len(eta)
@@ -17,7 +17,7 @@ def exponentials(eta, w, first, last):
             w[r, j] = math.exp(-abs(eta[r, j]))
 
 
-@njit(nogil=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def grams(x, w, H, first, last):
     sets, q, n = x.shape
     for i in range(first, last):

@@ -301,7 +301,9 @@ def inverse(L, d):
     for a in range(q):
         unit = np.zeros(q)
         unit[a] = 1
-        columns[a] = solve(L, d, unit)
+        column = solve(L, d, unit)
+        for b in range(q):  # assigned as a whole, Numba would compile an error message for other lengths, for a second
+            columns[a, b] = column[b]
     return columns
 
 
@@ -312,7 +314,8 @@ def inflation(H):
     return np.max(np.diag(inverse(L, np.ones(len(d)))))
 
 
-_compiled_newton = compiled(_newton(score_and_information, firth_score))
+# Compiled as a part of newton_batch, its only caller: alone as well, it would take two seconds more.
+_compiled_newton = numba.njit(inline="always")(_newton(score_and_information, firth_score))
 
 
 @compiled

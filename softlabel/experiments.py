@@ -307,6 +307,7 @@ def fit_as_r(X: Array, counts: Array, max_iter: int = 25, epsilon: float = 1e-8)
 
 
 def _fit_firth(X: Array, counts: Array) -> Array:
+    counts = counts.astype(float)  # true labels are whole numbers, for which a second form would be compiled
     return newton_batch(X[None], counts[None], np.zeros((1, X.shape[1] + 1)), 250, 1e-6, True)[0][0]
 
 

@@ -117,9 +117,9 @@ def test_the_bar_moves_while_the_work_goes_on(request, capsys, backend):
     if backend == "dask":
         request.getfixturevalue("client").wait_for_workers(2, timeout=60)
     with joblib.parallel_config(backend=backend):
-        _parallel.run(where, [(0.5,)] * 16, "rounds", n_jobs=2)
-    seen = [int(k) for k in re.findall(r"rounds: .*?(\d+)/16", capsys.readouterr().err)]
-    assert len(set(seen)) >= 3 and seen == sorted(seen) and seen[0] < 16
+        _parallel.run(where, [(0.25,)] * 24, "rounds", n_jobs=2)  # three seconds, and the bar comes after two
+    seen = [int(k) for k in re.findall(r"rounds: .*?(\d+)/24", capsys.readouterr().err)]
+    assert len(set(seen)) >= 3 and seen == sorted(seen) and seen[0] < 24
 
 
 def test_a_cluster_leaves_nothing_behind(tmp_path):
@@ -179,7 +179,7 @@ def test_inside_a_worker_there_is_one_thread(request, capfd, backend):
 
 def test_inside_a_worker_there_is_no_bar(capfd):
     with joblib.parallel_config(backend="loky"):
-        joblib.Parallel(n_jobs=2)(joblib.delayed(nested)(0.4) for _ in range(2))  # over three seconds each
+        joblib.Parallel(n_jobs=2)(joblib.delayed(nested)(0.3) for _ in range(2))  # over two seconds each, after which a bar comes
     assert "nested" not in capfd.readouterr().err
 
 
@@ -196,8 +196,13 @@ LONG = dict(deltas=[1, 2], ms=[5, 50], alphas=[1, 10, 100], n=500, n_sims=3000, 
 START = "from numpy import inf\nfrom softlabel import *\nsimulate_relative_efficiency(**{arguments!r}, memory={folder!r})\n"
 
 
+@pytest.fixture(scope="module")
+def uninterrupted():
+    return simulate_relative_efficiency(**LONG)
+
+
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_killed_study_is_taken_up_where_it_was(tmp_path, backend):
+def test_killed_study_is_taken_up_where_it_was(tmp_path, backend, uninterrupted):
     script = f"import joblib\njoblib.parallel_config(backend={backend!r})\n"
     script += START.format(arguments=LONG, folder=str(tmp_path))
     process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stderr=subprocess.DEVNULL)
@@ -213,7 +218,7 @@ def test_killed_study_is_taken_up_where_it_was(tmp_path, backend):
     frame = simulate_relative_efficiency(**LONG, memory=tmp_path)
     after = results(tmp_path)
     assert len(after) == 60 and finished.items() <= after.items()  # no finished block was written again
-    pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**LONG), check_exact=True)
+    pd.testing.assert_frame_equal(frame, uninterrupted, check_exact=True)
 
 
 def process_group_lives(group):
