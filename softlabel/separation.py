@@ -15,7 +15,7 @@ from softlabel._newton import newton_batch, standardised
 def find_separation(
     X: ArrayLike, y_or_counts: ArrayLike, *, positive: object = None
 ) -> Literal["none", "quasi", "complete"]:
-    """Find out whether a linear rule tells the labels apart without error, by linear programming.
+    """Find out whether a linear rule tells the labels apart without error, and prove it.
 
     Parameters
     ----------
@@ -36,8 +36,9 @@ def find_separation(
 
     Notes
     -----
-    Albert & Anderson (1984); the programme is Konis's (2007): maximise the sum of the margins of a rule that is never wrong. It
-    is run only where Newton's method leaves the answer open.
+    Albert & Anderson (1984). Newton's method for the likelihood ends at a rule that separates or, where it finds the maximum,
+    at weights that exclude one. Where it leaves the answer open, a linear programme decides, that of Konis (2007): maximise
+    the sum of the margins of a rule that is never wrong.
 
     Examples
     --------
@@ -58,10 +59,10 @@ def find_separation(
 def _proved(x: Array, counts: Array) -> Literal["none", "quasi", "complete"] | None:
     """The answer where an iterate of Newton's method proves it, at a small part of the cost of a programme.
 
-    A rule b that is right, by more than rounding, on every item with votes for one class proves separation; on items with votes
-    for both it must be undecided. At a maximum, the residuals r of the votes have x'r = 0: then sum_j r_j b'x_j = 0 for any b,
-    and a rule that is never wrong, for which no term is negative, is undecided on every item (Stiemke). The residuals found are
-    moved until x'r = 0; the proof holds if none turns round.
+    A rule b that is right, by more than rounding, on every item with votes for one class proves separation; on items with
+    votes for both it must be undecided. At a maximum, the residuals r of the votes have x'r = 0: then sum_j r_j b'x_j = 0 for
+    any b, and a rule that is never wrong, for which no term is negative, is undecided on every item (Stiemke). The residuals
+    found are moved until x'r = 0; the proof holds if none turns round.
     """
     voted = counts.any(axis=1)
     x, counts = x[voted], counts[voted].astype(float)
