@@ -72,9 +72,11 @@ def look(driver, address, width):
         "pictures.forEach(e => e.loading = 'eager');"
         "const ready = window.MathJax && MathJax.startup"
         " ? MathJax.startup.promise : Promise.resolve();"
-        "ready.then(() => document.fonts.ready)"
+        "const drawn = () => new Promise(next =>"
+        "  requestAnimationFrame(() => requestAnimationFrame(next)));"
+        "ready.then(drawn).then(() => document.fonts.ready)"
         ".then(() => Promise.allSettled(pictures.map(e => e.decode())))"
-        ".then(() => setTimeout(done, 100));"
+        ".then(drawn).then(done);"
     )
     problems = too_wide(driver) + [
         f"console: {entry['message']}"
