@@ -25,8 +25,9 @@ help: ## list the targets
 book: .venv/stamp ## execute the chapters and build the site in _build/html
 	@$(BIN)/python book/_ext/chapters.py build
 
+# One thread of linear algebra for each of the two processes: with more, they stand in each other's way.
 test: .venv/stamp ## run the tests
-	$(BIN)/pytest -n 2 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 lab: .venv/stamp ## open the chapters as notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/book/index.md $(LAB_FLAGS)

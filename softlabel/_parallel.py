@@ -59,9 +59,11 @@ def over_parts(function: Callable[..., Any], *arrays: numpy.ndarray) -> list[Any
     Always in threads of this process, whatever ``joblib.parallel_config`` says: the work is shorter than the arrays' journey.
     """
     n_parts = min(MOST_PARTS, 1 + arrays[0].size // PART)
+    if n_parts == 1:
+        return [function(*arrays)]
     edges = numpy.linspace(0, len(arrays[0]), n_parts + 1).astype(int)
     parts = [[array[i:j] for array in arrays] for i, j in zip(edges[:-1], edges[1:])]
-    if n_parts == 1 or _is_task():
+    if _is_task():
         return [function(*part) for part in parts]
     with ThreadPoolExecutor(joblib.cpu_count()) as threads:  # starts in a hundredth of the time of joblib's
         return list(threads.map(lambda part: function(*part), parts))

@@ -205,4 +205,5 @@ def _excess(model: TwoClassNormal, b: Array, cov: Array, bias: Array) -> tuple[f
         return 0.0, float(scatter)
     rule = model.coef + 0.0
     rule[0] += (best - cut) * model.delta
-    return float(model.error_rate(rule) - model.bayes_error()), float(slope * moved + scatter)
+    floor = max(0.0, float(model.error_rate(rule) - model.bayes_error()))  # rounding, where the two cuts nearly agree
+    return floor, float(slope * moved + scatter)
