@@ -134,7 +134,8 @@ def spending(m: Array, omegas: Array, cost_item: float, cost_vote: float) -> tup
     """
     known = np.where(np.isnan(omegas), [0.0, np.inf, 0.0], omegas)
     votes = [pooled_efficiency(m + 1, w) / pooled_efficiency(m, w) - 1 for w in known]
-    items = cost_vote / (cost_item + cost_vote * m.mean())
+    ratio = cost_item / cost_vote
+    items = 1 / (ratio + m.mean())
     value = np.nan if np.isnan(omegas[0]) else votes[0]
     table = pd.DataFrame(
         {"one more vote an item": (value, min(votes), max(votes)), "new items for the same money": (items,) * 3},
@@ -142,7 +143,7 @@ def spending(m: Array, omegas: Array, cost_item: float, cost_vote: float) -> tup
     ).T.rename_axis("spending")
     advice = "more votes" if min(votes) > items else "more items" if max(votes) < items else "either"
     with np.errstate(divide="ignore", invalid="ignore"):
-        worth = np.nan_to_num(cost_item / cost_vote / omegas, nan=0.0 if cost_item == 0 else np.nan, posinf=np.inf)
+        worth = np.nan_to_num(ratio / omegas, nan=0.0 if cost_item == 0 else np.nan, posinf=np.inf)
     best = np.maximum(np.ceil((np.sqrt(1 + 4 * worth) - 1) / 2), 1)
     return table, advice, Interval(*(float(b) for b in best))
 

@@ -171,7 +171,11 @@ def read_features(
 
 def _must_have(X: pd.DataFrame, names: Sequence[Hashable], argument: str) -> None:
     for name in names:
-        if name not in X.columns:
+        try:
+            missing = name not in X.columns
+        except TypeError:  # a list is no name
+            missing = True
+        if missing:
             raise ValueError(f"{argument}: features has no column {name!r}; its columns are {_listed(X.columns)}")
 
 

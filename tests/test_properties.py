@@ -100,7 +100,9 @@ def anything(draw):
     array = draw(hnp.arrays(draw(DTYPES), draw(SHAPES)))
     if kind == "masked":
         return np.ma.array(array, mask=draw(hnp.arrays(bool, array.shape)))
-    return pd.DataFrame(array) if kind == "frame" and array.ndim == 2 and array.dtype.kind not in "Mmcg" else array
+    # Half precision: pandas itself warns when it prints such a table.
+    framed = kind == "frame" and array.ndim == 2 and array.dtype.kind not in "Mmcg" and array.dtype != np.float16
+    return pd.DataFrame(array) if framed else array
 
 
 @st.composite
@@ -305,6 +307,14 @@ def test_uncertainty_of_a_fit(data, kind, level):
         assert table["pvalue"][known & np.isfinite(table["z"])].between(0, 1).all()
 
 
+def rounding(X, coef):
+    """Error (n,) of linear predictors computed twice: each, and its intercept, is a sum of p + 1 such terms.
+
+    Of features of 1e6 that differ by 1e-5, whose coefficients are near 1e5, five digits are left.
+    """
+    return 4 * len(coef) * np.finfo(float).eps * (abs(coef[0]) + np.abs(X) @ np.abs(coef[1:]))
+
+
 @drives("fit_logistic_batch", "BatchFit", "ConvergenceWarning")
 @examples(60)
 @given(st.data())
@@ -320,7 +330,8 @@ def test_a_batch_is_its_single_fits(data):
             assert batch.converged[k] == fit.converged
             if fit.converged:
                 tau = 1 / (1 + np.exp(-(batch.coef[k, 0] + X[k] @ batch.coef[k, 1:])))
-                np.testing.assert_allclose(tau, fit.posterior(X[k])[:, 0], atol=1e-6)
+                error = np.abs(tau - fit.posterior(X[k])[:, 0])
+                assert (error <= 1e-6 + rounding(X[k], fit.coef) / 4).all()
 
 
 @examples(60)
@@ -637,11 +648,12 @@ def test_no_parameters_are_more_likely_than_the_joint_fit(X, m, seed):
         return
     tau = attempt(fit.posterior, X)
     here = attempt(sl.dm_logpmf, counts, tau, fit.alpha0).sum()
-    assert fit.log_likelihood == pytest.approx(here, abs=1e-5)  # features of 1e6 that differ by 1e-3: rounding
+    lost = m * rounding(X, fit.coef).sum()  # no vote's score exceeds 1
+    assert fit.log_likelihood == pytest.approx(here, abs=1e-9 + lost)
     pooled = attempt(sl.fit_logistic, X, counts).posterior(X)
     alpha0 = attempt(sl.estimate_alpha0, counts, pooled).alpha0
     if alpha0 > 0:
-        assert here >= attempt(sl.dm_logpmf, counts, pooled, alpha0).sum() - 1e-6
+        assert here >= attempt(sl.dm_logpmf, counts, pooled, alpha0).sum() - 1e-6 - 2 * lost
     cov = attempt(fit.cov)
     np.testing.assert_allclose(attempt(fit.stderr) ** 2, np.diag(cov), rtol=1e-9)
 
@@ -695,6 +707,8 @@ def test_a_saved_report_is_the_page(tmp_path):
 
 
 @examples(150)
+@example(name="columns", odd=[[]])
+@example(name="cost_vote", odd=1e308)
 @given(st.sampled_from([*inspect.signature(sl.analyse_votes).parameters]), st.one_of(ODD, anything()))
 def test_reports_of_anything(name, odd):
     votes = pd.DataFrame({"item": np.repeat(range(6), 3), "annotator": list("abc") * 6, "label": list("ynn" * 3 + "yyn" * 3)})
