@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, ndtr, ndtri
 
 from softlabel._checks import Array
 from softlabel._vote_tables import VoteTable
@@ -86,7 +86,7 @@ def overdispersion(counts: Array, tau: Array, level: float, rng: np.random.Gener
         slope = (vote_terms(counts, tau, omega * (1 + step))[1] - vote_terms(counts, tau, omega * (1 - step))[1]).sum() / (
             2 * step
         )
-        reach = norm.isf((1 - level) / 2) * np.sqrt((vote_terms(counts, tau, omega)[1] ** 2).sum()) / abs(slope)
+        reach = -ndtri((1 - level) / 2) * np.sqrt((vote_terms(counts, tau, omega)[1] ** 2).sum()) / abs(slope)
         ends = best * np.exp(-reach), best * np.exp(reach)
     return Interval(best, float(ends[0]), float(ends[1])), overdispersion_test(counts, tau)
 
@@ -101,7 +101,7 @@ def calibration(counts: Array, tau: Array, omega: float) -> tuple[pd.DataFrame, 
     table = sums.groupby(group).sum().rename_axis("group")
     statistic = float(((table["observed"] - table["expected"]) ** 2 / table["variance"]).sum())
     table["stderr"] = np.sqrt(table.pop("variance"))
-    return table, statistic, n_groups - 2, float(chi2.sf(statistic, n_groups - 2))
+    return table, statistic, n_groups - 2, float(chdtrc(n_groups - 2, statistic))
 
 
 def spread_of_votes(counts: Array, tau: Array, omega: float) -> tuple[pd.DataFrame, float]:
@@ -196,7 +196,7 @@ def differing(frame: pd.DataFrame, p: float) -> list:
     """Annotators with a z value too large for chance, all of them considered (Bonferroni), the largest first."""
     largest = frame[["z positive", "z agreement"]].abs().max(axis=1).dropna()
     tests = frame[["z positive", "z agreement"]].notna().to_numpy().sum()
-    return list(largest[2 * norm.sf(largest) * max(tests, 1) < p].sort_values(ascending=False).index)
+    return list(largest[2 * ndtr(-largest) * max(tests, 1) < p].sort_values(ascending=False).index)
 
 
 def against_truth(fit: LogisticFit, X: pd.DataFrame, tau: Array, y: Array) -> TruthTest | None:
@@ -216,5 +216,5 @@ def against_truth(fit: LogisticFit, X: pd.DataFrame, tau: Array, y: Array) -> Tr
     statistic = float(score @ np.linalg.pinv(cov, hermitian=True) @ score)
     rank = np.linalg.matrix_rank(cov, hermitian=True)
     return TruthTest(
-        int(at.sum()), statistic, float(chi2.sf(statistic, rank)), float(((tau[at, 0] > 0.5) == (y[at] == 1)).mean())
+        int(at.sum()), statistic, float(chdtrc(rank, statistic)), float(((tau[at, 0] > 0.5) == (y[at] == 1)).mean())
     )

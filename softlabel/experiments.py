@@ -8,6 +8,7 @@ from typing import Literal
 import joblib
 import numpy as np
 import pandas as pd
+from scipy.linalg.lapack import dgels  # by Householder reflections, as R
 from scipy.special import expit, logit, rel_entr
 
 from softlabel._checks import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_rng, as_whole
@@ -297,7 +298,7 @@ def fit_as_r(X: Array, counts: Array, max_iter: int = 25, epsilon: float = 1e-8)
     eta, deviance = logit(mu), np.inf
     for _ in range(max_iter):
         weight = np.sqrt(m * mu * (1 - mu))
-        coef, *_ = np.linalg.lstsq(x * weight[:, None], weight * (eta + (y - mu) / (mu * (1 - mu))))
+        coef = dgels(x * weight[:, None], weight * (eta + (y - mu) / (mu * (1 - mu))))[1][: x.shape[1]]
         eta = x @ coef
         mu = np.clip(expit(eta), np.finfo(float).eps, 1 - np.finfo(float).eps)
         last, deviance = deviance, 2 * float(m @ (rel_entr(y, mu) + rel_entr(1 - y, 1 - mu)))

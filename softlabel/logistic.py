@@ -7,8 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import expit
-from scipy.stats import norm
+from scipy.special import expit, ndtr, ndtri
 
 from softlabel._checks import (
     Array,
@@ -107,12 +106,12 @@ class LogisticFit:
         stderr = self.stderr(kind)
         with np.errstate(divide="ignore", invalid="ignore"):  # no residual at all: a sandwich of zero
             z = self.coef / stderr
-        reach = norm.isf((1 - level) / 2) * stderr
+        reach = -ndtri((1 - level) / 2) * stderr
         columns = {
             "coef": self.coef,
             "stderr": stderr,
             "z": z,
-            "pvalue": 2 * norm.sf(np.abs(z)),
+            "pvalue": 2 * ndtr(-np.abs(z)),
             "lower": self.coef - reach,
             "upper": self.coef + reach,
         }

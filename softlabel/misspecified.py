@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
-from scipy.stats import norm
 
 from softlabel._checks import Array, as_numbers
 from softlabel.normal import TwoClassNormal
@@ -132,11 +131,16 @@ def _values(function: object, name: str, eta: Array) -> Array:
     return np.broadcast_to(values, eta.shape)
 
 
+def _density(t: Array) -> Array:
+    """Of the standard normal distribution."""
+    return np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
+
+
 def _along_discriminant(model: TwoClassNormal) -> tuple[Array, Array, Array]:
     """First canonical coordinate t, its probabilities, and eta: the trapezoid rule, exact to rounding if all is smooth."""
     half = model.delta / 2
     t = np.linspace(-half - 10, half + 10, 6001)
-    weight = model.prior1 * norm.pdf(t - half) + (1 - model.prior1) * norm.pdf(t + half)
+    weight = model.prior1 * _density(t - half) + (1 - model.prior1) * _density(t + half)
     return t, weight / weight.sum(), model._prior_logit + model.delta * t
 
 
@@ -194,7 +198,7 @@ def _expand(b: Array, t: Array, weight: Array, q: Array, v: Array, p: int) -> tu
 def _excess(model: TwoClassNormal, b: Array, cov: Array, bias: Array) -> tuple[float, float]:
     """Floor of the excess error, and the limit of n times what lies above it."""
     half, cut, best = model.delta / 2, -b[0] / b[1], -model._prior_logit / model.delta
-    f1, f2 = model.prior1 * norm.pdf(cut - half), (1 - model.prior1) * norm.pdf(cut + half)
+    f1, f2 = model.prior1 * _density(cut - half), (1 - model.prior1) * _density(cut + half)
     slope, curvature = f1 - f2, (half - cut) * f1 + (half + cut) * f2  # of the error rate as a function of the cut
     gradient = np.array([-1, -cut]) / b[1]
     hessian = np.array([[0, 1], [1, 2 * cut]]) / b[1] ** 2
