@@ -143,9 +143,9 @@ def keys() -> list[str]:
     >>> keys()[:3]
     ['01.hand', '01.code', '01.further']
     """
-    for part in ("votes", "rules", "models", "harm", "design", "practice"):
-        import_module(f"softlabel._exercises_{part}")
-    return list(_BUILDERS)
+    parts = [import_module(f"softlabel._exercises_{part}") for part in ("votes", "rules", "models", "harm", "design", "practice")]
+    names = [part.__name__ for part in parts]
+    return sorted(_BUILDERS, key=lambda key: names.index(_BUILDERS[key].__module__))  # however they came to be imported
 
 
 def exercise(key: str) -> Callable:

@@ -184,6 +184,9 @@ def execute(root=ROOT, timeout=600, report=lambda line: None):
                     bundle, check_validity=False, overwrite=True
                 )
                 report(f"{name}: executed in {seconds:.0f} s")
+            # Not terminated: where nbclient ran before, SIGTERM is ignored.
+            pool.close()
+            pool.join()
     if failures:
         raise ChapterError("\n\n".join(sorted(failures)))
     collect_verdicts(root)
