@@ -168,7 +168,10 @@ def execute(root=ROOT, timeout=600, report=lambda line: None):
         # Kernels are processes already; the pool waits for them side by side.
         # jupyter-cache has such a pool too, but there every worker writes into
         # the one database, and now and then a chapter is lost.
-        with multiprocessing.Pool(min(len(missing), os.cpu_count())) as pool:
+        # Spawned: a forked process would share the event loop, and the signal
+        # handlers, of a notebook that ran here before.
+        spawn = multiprocessing.get_context("spawn")
+        with spawn.Pool(min(len(missing), os.cpu_count())) as pool:
             run = functools.partial(_run, timeout=timeout)
             for path, notebook, seconds, message in pool.imap_unordered(
                 run, missing
@@ -184,9 +187,6 @@ def execute(root=ROOT, timeout=600, report=lambda line: None):
                     bundle, check_validity=False, overwrite=True
                 )
                 report(f"{name}: executed in {seconds:.0f} s")
-            # Not terminated: where nbclient ran before, SIGTERM is ignored.
-            pool.close()
-            pool.join()
     if failures:
         raise ChapterError("\n\n".join(sorted(failures)))
     collect_verdicts(root)
