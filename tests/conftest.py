@@ -1,5 +1,6 @@
 """What the tests of the chapters and of the built pages share."""
 
+import ast
 import functools
 import http.server
 import shutil
@@ -17,6 +18,14 @@ ROOT = Path(__file__).resolve().parents[1]
 def soup_of(html):
     """A page, read once for all that look at it: they change nothing in it."""
     return BeautifulSoup(html, "html.parser")
+
+
+def run(source, names):
+    """Execute a cell of a notebook; the value of its last line, if that is an expression."""
+    body = ast.parse(source).body
+    last = ast.unparse(body.pop().value) if body and isinstance(body[-1], ast.Expr) else "None"
+    exec(compile(ast.Module(body, []), "cell", "exec"), names)
+    return eval(last, names)
 
 
 @pytest.fixture(scope="session")

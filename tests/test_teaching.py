@@ -1,6 +1,5 @@
 """The assignments pay right answers in full and wrong ones as they say, with nbgrader itself; the slides load nothing from outside."""
 
-import ast
 import csv
 import functools
 import shutil
@@ -10,7 +9,7 @@ import sys
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from conftest import ROOT
+from conftest import ROOT, run
 from reference import gastro
 from test_site import find_outside
 
@@ -32,14 +31,6 @@ def id_of(cell):
     return cell.metadata.get("nbgrader", {}).get("grade_id")
 
 
-def run(cell, source, namespace):
-    """Execute a cell; the value of its last line, if that is an expression."""
-    body = ast.parse(source).body
-    last = ast.unparse(body.pop().value) if body and isinstance(body[-1], ast.Expr) else "None"
-    exec(compile(ast.Module(body, []), id_of(cell) or "cell", "exec"), namespace)
-    return eval(last, namespace)
-
-
 def without_data():
     raise datasets.DataFileError("not there")
 
@@ -53,7 +44,7 @@ def solved(name, stand_in):
             patch.setattr(sl, "load_gastroenterology", without_data)
         for cell in code_cells(name):
             before.append(dict(namespace))
-            run(cell, cell.source, namespace)
+            run(cell.source, namespace)
     return before
 
 
@@ -64,9 +55,9 @@ def points(name, answer, old="", new="", stand_in=True):
     written, test = cells[at : at + 2]
     assert id_of(test) == f"test-{answer}" and old in written.source
     namespace = dict(solved(name, stand_in)[at])
-    run(written, written.source.replace(old, new), namespace)
+    run(written.source.replace(old, new), namespace)
     try:
-        value = run(test, test.source, namespace)
+        value = run(test.source, namespace)
     except AssertionError:
         return 0
     return test.metadata.nbgrader.points if value is None else value
