@@ -1,5 +1,6 @@
 """Reports on votes: right numbers, forms of input, errors that name the row, and a page that stands alone."""
 
+import functools
 import os
 import re
 import subprocess
@@ -45,8 +46,12 @@ def as_long(wide, names=("item", "annotator", "label")):
 
 X, WIDE, TRUTH = simulate()
 LONG = as_long(WIDE)
-REPORT = analyse_votes(LONG, X, positive="yes", truth=TRUTH)
 COUNTS = pd.DataFrame({"yes": (WIDE == "yes").sum(axis=1), "no": (WIDE == "no").sum(axis=1)})
+
+
+@functools.cache
+def the_report():
+    return analyse_votes(LONG, X, positive="yes", truth=TRUTH)
 
 
 def same(a, b):
@@ -61,14 +66,14 @@ def same(a, b):
 def test_numbers_are_those_of_the_package():
     fit = fit_logistic(X, COUNTS)
     tau = fit.posterior(X)
-    np.testing.assert_array_equal(REPORT.fit.coef, fit.coef)
-    np.testing.assert_array_equal(REPORT.fit.stderr(), fit.stderr())
-    assert REPORT.alpha0.value == estimate_alpha0(COUNTS.to_numpy(), tau).alpha0
-    assert REPORT.alpha0[1:] == alpha0_interval(COUNTS.to_numpy(), tau, n_resamples=2000, rng=0)
-    assert REPORT.overdispersion == overdispersion_test(COUNTS.to_numpy(), tau)
-    np.testing.assert_allclose(REPORT.efficiency, relative_efficiency(5, np.array(REPORT.alpha0)), rtol=1e-12)
-    assert REPORT.goodness_of_fit.share_in_band == share_in_band(COUNTS.to_numpy(), tau, REPORT.alpha0.value)
-    np.testing.assert_array_equal(REPORT.items["posterior"], tau[:, 0])
+    np.testing.assert_array_equal(the_report().fit.coef, fit.coef)
+    np.testing.assert_array_equal(the_report().fit.stderr(), fit.stderr())
+    assert the_report().alpha0.value == estimate_alpha0(COUNTS.to_numpy(), tau).alpha0
+    assert the_report().alpha0[1:] == alpha0_interval(COUNTS.to_numpy(), tau, n_resamples=2000, rng=0)
+    assert the_report().overdispersion == overdispersion_test(COUNTS.to_numpy(), tau)
+    np.testing.assert_allclose(the_report().efficiency, relative_efficiency(5, np.array(the_report().alpha0)), rtol=1e-12)
+    assert the_report().goodness_of_fit.share_in_band == share_in_band(COUNTS.to_numpy(), tau, the_report().alpha0.value)
+    np.testing.assert_array_equal(the_report().items["posterior"], tau[:, 0])
 
 
 @pytest.mark.parametrize("alpha0", [0.3, 5.0, np.inf])
@@ -259,20 +264,20 @@ def test_truth_against_votes():
 def test_input_forms_are_equal(votes, features, positive, truth):
     report = analyse_votes(votes, features, positive=positive, truth=truth)
     if "shuffled" in os.environ["PYTEST_CURRENT_TEST"]:  # another order of items draws other folds and resamples
-        np.testing.assert_allclose(report.fit.coef, REPORT.fit.coef, rtol=1e-9)
-        np.testing.assert_allclose(report.alpha0.value, REPORT.alpha0.value, rtol=1e-6)
-        pd.testing.assert_frame_equal(report.annotators.sort_index(), REPORT.annotators.sort_index(), check_exact=False)
+        np.testing.assert_allclose(report.fit.coef, the_report().fit.coef, rtol=1e-9)
+        np.testing.assert_allclose(report.alpha0.value, the_report().alpha0.value, rtol=1e-6)
+        pd.testing.assert_frame_equal(report.annotators.sort_index(), the_report().annotators.sort_index(), check_exact=False)
     else:
-        same(report, REPORT)
+        same(report, the_report())
 
 
 def test_items_may_be_numbers_and_the_other_class_mirrors():
     numbers = {name: k for k, name in enumerate(X.index)}
     report = analyse_votes(LONG.replace({"item": numbers}), X.rename(index=numbers), positive="yes")
-    np.testing.assert_array_equal(report.fit.coef, REPORT.fit.coef)
+    np.testing.assert_array_equal(report.fit.coef, the_report().fit.coef)
     mirrored = analyse_votes(LONG, X, positive="no")
-    np.testing.assert_allclose(mirrored.fit.coef, -REPORT.fit.coef, rtol=1e-7)
-    np.testing.assert_allclose(mirrored.alpha0, REPORT.alpha0, rtol=1e-3)
+    np.testing.assert_allclose(mirrored.fit.coef, -the_report().fit.coef, rtol=1e-7)
+    np.testing.assert_allclose(mirrored.alpha0, the_report().alpha0, rtol=1e-3)
 
 
 def test_gaps_repeats_and_items_that_lack_something_are_counted_and_named():
@@ -329,7 +334,7 @@ def test_separated_votes_get_a_finite_fit_and_a_warning():
 
 def test_few_items_are_a_warning():
     assert any("Few items" in w for w in analyse_votes(WIDE[:20], X, positive="yes").warnings)
-    assert not any("Few items" in w for w in REPORT.warnings)
+    assert not any("Few items" in w for w in the_report().warnings)
     assert len(analyse_votes(WIDE[:20], X, positive="yes").items) == 120
 
 
@@ -399,7 +404,7 @@ def outside(html):
 
 
 def test_the_page_stands_alone():
-    html = REPORT.to_html()
+    html = the_report().to_html()
     assert outside(html) == []
     for bad in ('<img src="http://a.example/b.png">', "<style>a { background: url(b.png) }</style>", "<script>1</script>"):
         assert outside(html.replace("</body>", bad + "</body>"))
@@ -407,7 +412,7 @@ def test_the_page_stands_alone():
     assert all(len(image["alt"]) > 60 for image in soup.find_all("img")) and len(soup.find_all("img")) == 2
     assert [h.name for h in soup.find_all(["h1", "h2", "h3"])] == ["h1"] + ["h2"] * 9
     assert soup.html["lang"] == "en" and "color-scheme: light dark" in html and "@media print" in html
-    assert html == REPORT.to_html()
+    assert html == the_report().to_html()
     assert len(html) < 500_000
 
 
@@ -424,11 +429,11 @@ def test_strings_of_the_tables_are_escaped():
 
 
 def test_a_notebook_and_a_console_show_it():
-    fragment = REPORT._repr_html_()
-    assert fragment in REPORT.to_html() and "<html" not in fragment
-    text = repr(REPORT)
+    fragment = the_report()._repr_html_()
+    assert fragment in the_report().to_html() and "<html" not in fragment
+    text = repr(the_report())
     assert text.startswith("VoteReport\n  120 items with 600 votes") and "alpha0 is" in text
-    assert list(REPORT.table().columns) == ["value", "low", "high"]
+    assert list(the_report().table().columns) == ["value", "low", "high"]
 
 
 def test_long_tables_are_cut_and_say_so():
@@ -441,13 +446,13 @@ def test_long_tables_are_cut_and_say_so():
 
 
 def test_the_comparison_by_hand_for_pooled_votes():
-    row = REPORT.comparison.loc["pooled votes"]
+    row = the_report().comparison.loc["pooled votes"]
     fold_free = fit_logistic(X, COUNTS)
     eta = fold_free.coef[0] + X.to_numpy() @ fold_free.coef[1:]
     in_sample = np.logaddexp(0, np.where(TRUTH == 1, -eta, eta)).mean()
     assert abs(row["log-loss"] - in_sample) < 0.03 and row["more than pooled"] == 0
     majority = (COUNTS["yes"] > 2.5) == (TRUTH == 1)
-    assert REPORT.comparison.loc["majority vote", "labels right"] == majority.mean()
+    assert the_report().comparison.loc["majority vote", "labels right"] == majority.mean()
 
 
 def test_held_out_means_held_out():
@@ -476,14 +481,14 @@ def test_a_missing_crowd_kit_is_said(monkeypatch):
 def test_dawid_skene_and_glad_are_those_of_crowd_kit():
     from crowdkit.aggregation import GLAD, DawidSkene
 
-    assert list(REPORT.comparison.index) == ["pooled votes", "majority vote", "Dawid-Skene", "GLAD", "true labels"]
+    assert list(the_report().comparison.index) == ["pooled votes", "majority vote", "Dawid-Skene", "GLAD", "true labels"]
     frame = as_long(WIDE, ["task", "worker", "label"])
     for name, method in (("Dawid-Skene", DawidSkene(100)), ("GLAD", GLAD(100))):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its libraries
             labels = method.fit_predict(frame)
         right = ((labels.reindex(TRUTH.index) == "yes") == (TRUTH == 1)).mean()
-        assert abs(REPORT.comparison.loc[name, "labels right"] - right) < 1e-9
+        assert abs(the_report().comparison.loc[name, "labels right"] - right) < 1e-9
 
 
 # ------------------------------------------------------------------ The command
@@ -526,15 +531,15 @@ def test_the_command_writes_the_report(folder):
     done = command(folder, *"report --votes votes.csv --features features.csv --positive yes --truth truth".split(),
                    "-o", "out.html", "--items", "items.csv")
     assert done.returncode == 0, done.stderr
-    assert (folder / "out.html").read_text(encoding="utf-8") == REPORT.to_html()
-    assert done.stdout == f"{REPORT!r}\n"
+    assert (folder / "out.html").read_text(encoding="utf-8") == the_report().to_html()
+    assert done.stdout == f"{the_report()!r}\n"
     assert "fitted 3 coefficients to 600 votes on 120 items" in done.stderr and "ms" in done.stderr
     assert len(pd.read_csv(folder / "items.csv")) == 120
 
 
 def test_the_command_reads_a_wide_table(folder):
     assert run(folder, "wide.csv", "features.csv", "-o", "wide.html") == 0
-    assert (folder / "wide.html").read_text(encoding="utf-8") == REPORT.to_html()
+    assert (folder / "wide.html").read_text(encoding="utf-8") == the_report().to_html()
 
 
 @pytest.mark.parametrize("votes, features, more, words", [
