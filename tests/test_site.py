@@ -50,11 +50,11 @@ def article(html):
 def find_bad_text(html):
     """What stands in the text and should not."""
     page = article(html)
+    parts = [part.get_text() for part in page.select("p, td, th, li, figcaption, div.cell_output")]
     problems = [
         f"{kind}: {m.group()!r}"
         for kind, pattern in ANYWHERE.items()
-        for part in page.select("p, td, th, li, figcaption, div.cell_output")
-        for m in [pattern.search(part.get_text())]
+        for m in map(pattern.search, parts)
         if m
     ]
     text = "".join(t for t in page.strings if not t.find_parent(["pre", "code"]))
