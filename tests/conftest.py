@@ -19,10 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 gc.set_threshold(100_000)
 
 
-def pytest_collection_finish():
-    gc.freeze()
-
-
 @functools.cache
 def soup_of(html):
     """A page, read once for all that look at it: they change nothing in it."""
