@@ -210,7 +210,7 @@ def run(all_cores, tiny=False):
     rows = compare("Fits of Table 1", "fit", contestants, rounds, TOLERANCE)
     rows += table_1(floor, 20 if tiny else 1000, rounds)
     if all_cores:
-        rows += few_at_once(rounds, tiny) + many_features(rounds, tiny) + first_call()
+        rows += few_at_once(rounds, tiny) + many_features(rounds, tiny) + first_call(tiny)
     for row in rows:
         row["iterations"] = iterations / len(data)  # of a fit, in the mean
     return rows
@@ -284,12 +284,12 @@ for _ in range(2):
 """
 
 
-def first_call():
-    """A first call compiles, or loads what an earlier process compiled."""
+def first_call(tiny):
+    """A first call compiles, or loads what an earlier process compiled; a tiny run does not wait for the first."""
     seconds = {}
     with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ if tiny else {**os.environ, "NUMBA_CACHE_DIR": folder}
         for name in ("first call, nothing compiled", "first call, compiled before"):
-            environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
             code = [sys.executable, "-W", "ignore", "-c", FIRST_CALL]
             done = subprocess.run(code, check=True, text=True, capture_output=True, env=environment)
             seconds[name], seconds["later call"] = map(float, done.stdout.split())

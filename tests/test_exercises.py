@@ -29,19 +29,12 @@ def filled(exercise, answer):
     )
 
 
-def mistakes():
-    return [
-        pytest.param(key, mistake, id=f"{key}-{k}")
-        for key in KEYS
-        for k, mistake in enumerate(exercises.find(key).mistakes)
-    ]
-
-
-@pytest.mark.parametrize("key, mistake", mistakes())
-def test_a_usual_mistake_gets_its_explanation(key, mistake):
-    feedback = exercises.mark(key, filled(key, mistake.answer))
-    assert not feedback.right and not feedback
-    assert repr(feedback) == f"Not yet. {mistake.why}"
+@pytest.mark.parametrize("key", KEYS)
+def test_a_usual_mistake_gets_its_explanation(key):
+    for mistake in exercises.find(key).mistakes:
+        feedback = exercises.mark(key, filled(key, mistake.answer))
+        assert not feedback.right and not feedback
+        assert repr(feedback) == f"Not yet. {mistake.why}"
 
 
 @pytest.mark.parametrize("key", KEYS)

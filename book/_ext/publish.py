@@ -16,7 +16,6 @@ from pathlib import Path
 
 import yaml
 from docutils import nodes
-from sphinxext import opengraph
 
 OFFLINE = (
     'if (location.protocol === "file:")'
@@ -180,6 +179,8 @@ def add_to_page(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
+    from sphinxext import opengraph  # imports matplotlib, and only the build of the pages needs it
+
     # The extension would take the page's first words as they come, TeX and all.
     opengraph.get_description = describe
     app.connect("config-inited", set_addresses)
