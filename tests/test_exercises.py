@@ -48,14 +48,13 @@ def test_every_exercise_knows_mistakes_and_does_not_give_itself_away(key):
     assert not told & set(re.findall(r"\d+\.\d+", said))
 
 
-@pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("blank", [..., None, (), (..., ...), ""], ids=repr)
-def test_a_blank_answer_gets_a_hint(key, blank):
-    feedback = exercises.mark(key, blank)
-    assert not feedback and repr(feedback).startswith("No answer yet. It should be ")
+def test_a_blank_answer_gets_a_hint(blank):
+    for key in KEYS:
+        feedback = exercises.mark(key, blank)
+        assert not feedback and repr(feedback).startswith("No answer yet. It should be "), key
 
 
-@pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize(
     "odd",
     ["a word", {"a": 1}, (1, 2, 3, 4, 5), np.nan, np.full((2, 3), 7.0), lambda *args: 1 / 0, lambda *args: None, lambda: 1,
@@ -63,8 +62,8 @@ def test_a_blank_answer_gets_a_hint(key, blank):
     ids=["word", "dict", "five", "nan", "matrix", "raises", "returns None", "no arguments", "returns a word", "returns three",
          "object", "words", "arrays"],
 )
-def test_an_odd_answer_is_never_right_and_never_an_error(key, odd):
-    assert not exercises.mark(key, odd)
+def test_an_odd_answer_is_never_right_and_never_an_error(odd):
+    assert [key for key in KEYS if exercises.mark(key, odd)] == []
 
 
 def test_an_error_in_the_function_is_shown():
