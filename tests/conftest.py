@@ -109,7 +109,8 @@ def driver(tmp_path_factory):
     for flag in (
         "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run "
         "--disable-background-networking --disable-component-update "
-        "--disable-sync --disable-dev-shm-usage"
+        "--disable-sync --disable-dev-shm-usage "
+        "--js-flags=--no-turbofan"  # no script runs long enough to earn what its optimisation costs
     ).split() + [f"--user-data-dir={profile}"]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
