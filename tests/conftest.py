@@ -33,6 +33,14 @@ def run(source, names):
     return eval(last, names)
 
 
+def run_all(sources):
+    """Execute the cells of a notebook; how each shows its value."""
+    names = {}
+    shown = [repr(run(source, names)) for source in sources]
+    names.clear()  # functions refer to them: without it, a temporary folder would stay
+    return shown
+
+
 @pytest.fixture(scope="session")
 def site(once):
     """Folder of the site, built by the strict command."""
