@@ -1,4 +1,4 @@
-"""Run the benchmarks and print one table. A full run writes ``softlabel/benchmarks.json``, which the book reads."""
+"""Run the benchmarks and print one table. A full run writes ``benchmarks/results.json``, which the book reads."""
 
 import argparse
 import datetime
@@ -107,7 +107,7 @@ def main():
         rows += fresh(subject, name, True, options.tiny)
     print(table(rows))
     full = not (options.subjects or options.tiny)
-    if output := options.output or (Path(softlabel.__file__).with_name("benchmarks.json") if full else None):
+    if output := options.output or (Path(__file__).with_name("results.json") if full else None):
         results = {"machine": machine(), "rows": rows}
         output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf8")
         print(f"\n{output}")

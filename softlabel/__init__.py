@@ -3,9 +3,9 @@
 The companion package of the book *Harmless Label Noise*.
 """
 
-from softlabel._checks import ConvergenceWarning, SeparationWarning
+from softlabel.validation import ConvergenceWarning, SeparationWarning
 from softlabel.datasets import load_adult_content, load_bluebirds, load_breast_cancer, load_gastroenterology
-from softlabel.dirichlet_multinomial import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
+from softlabel.vote_models import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
 from softlabel.efficiency import VoteDesign, design_votes, godambe_information, relative_efficiency
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
 from softlabel.joint import JointFit, fit_dirichlet_multinomial

@@ -17,7 +17,7 @@ import pandas as pd
 import yaml
 from scipy.special import expit
 
-from softlabel.dirichlet_multinomial import sample_probabilities
+from softlabel.vote_models import sample_probabilities
 
 with warnings.catch_warnings():  # in a notebook pooch's import asks for ipywidgets, which nothing here needs
     warnings.simplefilter("ignore")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softlabel._checks import Array, as_alpha0, as_labellers, as_labellers_and_alpha0, as_numbers, as_positive, as_whole
+from softlabel.validation import Array, as_alpha0, as_labellers, as_labellers_and_alpha0, as_numbers, as_positive, as_whole
 
 MOST_AFFORDABLE = 10**12  # votes: some two million designs are compared then
 DECIMALS = 4e-15  # a budget of 0.3 pays for three votes at 0.1, though 0.1 is a little more than a tenth in binary

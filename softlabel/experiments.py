@@ -11,11 +11,11 @@ import pandas as pd
 from scipy.linalg.lapack import dgels  # by Householder reflections, as R
 from scipy.special import expit, logit, rel_entr
 
-from softlabel._checks import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_rng, as_whole
+from softlabel.validation import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_rng, as_whole
 from softlabel._newton import newton_batch
 from softlabel._parallel import as_memory, run
 from softlabel.datasets import load_breast_cancer
-from softlabel.dirichlet_multinomial import sample_probabilities, sample_votes
+from softlabel.vote_models import sample_probabilities, sample_votes
 from softlabel.efficiency import relative_efficiency
 from softlabel.logistic import fit_logistic
 from softlabel.normal import TwoClassNormal

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, gammaln, log_expit
 
-from softlabel._checks import (
+from softlabel.validation import (
     MOST_VOTES,
     Array,
     ConvergenceWarning,

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr, ndtri
 
-from softlabel._checks import (
+from softlabel.validation import (
     Array,
     ConvergenceWarning,
     SeparationWarning,

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from softlabel._checks import Array, as_numbers
+from softlabel.validation import Array, as_numbers
 from softlabel.normal import TwoClassNormal
 
 

@@ -9,7 +9,7 @@ from scipy.integrate import quad_vec
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import expit, ndtr
 
-from softlabel._checks import Array, as_features, as_numbers, as_parameter, as_rng, as_whole
+from softlabel.validation import Array, as_features, as_numbers, as_parameter, as_rng, as_whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri
 
-from softlabel._checks import Array, as_counts_and_tau, as_level, as_rng, as_whole, place
+from softlabel.validation import Array, as_counts_and_tau, as_level, as_rng, as_whole, place
 from softlabel._parallel import compiled, over_parts
-from softlabel.dirichlet_multinomial import dm_logpmf
+from softlabel.vote_models import dm_logpmf
 
 # Values of omega at which likelihoods are compared before the best is refined: the multinomial, 1e-6 to 1e6, and beyond.
 # Each term of a likelihood changes over more than a decade, so that two values a decade miss no maximum.

@@ -8,7 +8,7 @@ from scipy.linalg import lstsq
 from scipy.optimize import linprog
 from scipy.special import expit
 
-from softlabel._checks import Array, align, as_features, as_votes
+from softlabel.validation import Array, align, as_features, as_votes
 from softlabel._newton import newton_batch, standardised
 
 

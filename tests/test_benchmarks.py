@@ -63,7 +63,7 @@ def test_results_have_the_promised_fields(tiny):
 
 
 def test_the_file_the_book_reads_is_of_a_full_run():
-    results = json.loads((ROOT / "softlabel" / "benchmarks.json").read_text("utf8"))
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text("utf8"))
     assert set(results["machine"]) == MACHINE
     assert results["machine"]["cpu"]
     for subject, tools in PEERS.items():

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from scipy.special import xlogy
 
-from softlabel import (claims, find_separation, fit_logistic, load_breast_cancer, relative_efficiency,
+from softlabel import (find_separation, fit_logistic, load_breast_cancer, relative_efficiency,
                        simulate_breast_cancer)
+from softlabel.book import claims
 from softlabel.experiments import fit_as_r
 
 COLUMNS = ["m", "alpha0", "are", "re", "re_se", "error", "error_se", "share_separated"]

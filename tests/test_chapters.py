@@ -18,7 +18,7 @@ from sphinx_external_toc.parsing import parse_toc_yaml
 
 import chapters
 import house
-from softlabel import claims
+from softlabel.book import claims
 
 FRONT_MATTER = """---
 jupytext:

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import softlabel
-from softlabel import claims, datasets
+from softlabel import datasets
+from softlabel.book import claims
 
 LOADERS = {
     "gastroenterology": softlabel.load_gastroenterology,

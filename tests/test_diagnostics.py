@@ -10,7 +10,7 @@ from reference import exact_logpmf, gastro
 from scipy import stats
 
 from softlabel import estimate_alpha0, fit_logistic, sample_votes
-from softlabel.diagnostics import (average_posterior, plot_average_posterior, plot_votes_against_expectation,
+from softlabel.book.diagnostics import (average_posterior, plot_average_posterior, plot_votes_against_expectation,
                                    prediction_band, share_in_band)
 
 matplotlib.use("Agg")

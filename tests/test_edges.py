@@ -23,7 +23,7 @@ from softlabel import (SeparationWarning, TwoClassNormal, alpha0_interval, boots
                        find_separation, fit_logistic, fit_logistic_batch, godambe_information, overdispersion_test,
                        relative_efficiency, sample_probabilities, sample_votes, simulate_relative_efficiency,
                        variance_inflation)
-from softlabel._checks import as_features, as_numbers, as_rng, as_tau, as_votes
+from softlabel.validation import as_features, as_numbers, as_rng, as_tau, as_votes
 
 EXACT = {"tol": 1e-14, "max_iter": 100}
 X6 = np.array([[0.0, 1], [1, 0], [2, 5], [3, 1], [4, -1], [2, 2]])

@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT, run_all
 
 import exercises as notebooks
-from softlabel import exercises
+from softlabel.book import exercises
 
 KEYS = exercises.keys()
 PAPER = sorted((ROOT / "book" / "paper").glob("*.md"))
@@ -183,7 +183,7 @@ kernelspec:
 ```{code-cell} ipython3
 import math
 import numpy as np
-from softlabel import claims, exercises
+from softlabel.book import claims, exercises
 ```
 
 ```{code-cell} ipython3

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import softlabel
-from softlabel import claims, datasets
+from softlabel import datasets
+from softlabel.book import claims
 
 NAMES = {
     "Alpha0Fit", "BatchFit", "ConvergenceWarning", "FitLimit", "JointFit", "LogisticFit", "SeparationWarning",
@@ -129,7 +130,7 @@ def state():
             random.getstate(), dict(matplotlib.rcParams), pd.get_option("display.width"), pd.get_option("display.precision"),
             sys.getrecursionlimit())
 before = state()
-import softlabel, softlabel.claims, softlabel.datasets
+import softlabel, softlabel.book.claims, softlabel.datasets
 names = ("err", "print options", "warnings", "numpy.random", "random", "matplotlib", "width", "precision", "recursion")
 print([name for name, a, b in zip(names, before, state()) if a != b])
 fit = softlabel.fit_logistic([[0.0], [1.0], [2.0], [3.0]], [[1, 6], [3, 4], [3, 4], [6, 1]])

@@ -20,9 +20,9 @@ from softlabel import (
     alpha0_interval, analyse_votes, estimate_alpha0, fit_logistic, overdispersion_test, relative_efficiency,
     sample_probabilities,
 )
-from softlabel import _report_parts as parts
-from softlabel._vote_tables import read_votes
-from softlabel.diagnostics import share_in_band
+from softlabel.report import parts
+from softlabel.tables import read_votes
+from softlabel.book.diagnostics import share_in_band
 
 COEF = np.array([0.3, 1.0, -0.5])
 
@@ -471,7 +471,7 @@ def test_no_comparison_without_enough_truth_says_why():
 
 
 def test_a_missing_crowd_kit_is_said(monkeypatch):
-    monkeypatch.setattr("softlabel._rivals.has_crowd_kit", lambda: False)
+    monkeypatch.setattr("softlabel.report.rivals.has_crowd_kit", lambda: False)
     report = analyse_votes(LONG, X, positive="yes", truth=TRUTH)
     assert list(report.comparison.index) == ["pooled votes", "majority vote", "true labels"]
     assert "crowd-kit is not installed" in report.to_html()
@@ -517,7 +517,7 @@ def command(folder, *arguments):
 
 
 def run(folder, votes="votes.csv", features="features.csv", *more):
-    from softlabel.__main__ import main
+    from softlabel.report.command import main
 
     before = os.getcwd()
     os.chdir(folder)
@@ -570,7 +570,7 @@ def test_a_bad_file_is_exit_status_two_without_a_traceback(folder):
 
 
 def test_help_has_an_example(capsys):
-    from softlabel.__main__ import main
+    from softlabel.report.command import main
 
     for arguments, status in ((["report", "--help"], 0), (["report"], 2), ([], 2)):
         with pytest.raises(SystemExit) as caught:

@@ -268,7 +268,7 @@ def collect_verdicts(root=ROOT):
 
 def table(root=ROOT):
     """Return the table of all claims, the unchecked ones too."""
-    from softlabel import claims
+    from softlabel.book import claims
 
     return claims.verdict_table(root / "_build" / "verdicts.json")
 

@@ -12,7 +12,7 @@ from softlabel import relative_efficiency
 
 HERE = Path(__file__).parent
 
-plt.style.use("softlabel.book")
+plt.style.use("softlabel.book.style")
 fig, ax = plt.subplots(figsize=(3, 3))
 m = np.geomspace(1, 100, 200)
 for alpha0 in (np.inf, 100, 10, 1):

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy import optimize, special, stats
 
-from softlabel._exercises_rules import newton
-from softlabel.exercises import Exercise, Mistake, Unfit, at, call, exercise, floats, formula, numbers
+from softlabel.book.exercises.rules import newton
+from softlabel.book.exercises.marking import Exercise, Mistake, Unfit, at, call, exercise, floats, formula, numbers
 from softlabel.normal import TwoClassNormal
 
 

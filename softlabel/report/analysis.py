@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from softlabel import _report_parts as parts
-from softlabel import _rivals
-from softlabel._checks import Array, ConvergenceWarning, SeparationWarning, _listed, _single, as_level, as_positive, as_rng
-from softlabel._report_parts import GoodnessOfFit, Interval, TruthTest, shown
-from softlabel._vote_tables import VoteTable, read_features, read_truth, read_votes
+from softlabel.report import parts
+from softlabel.report import rivals
+from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, _listed, _single, as_level, as_positive, as_rng
+from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, shown
+from softlabel.tables import VoteTable, read_features, read_truth, read_votes
 from softlabel.logistic import LogisticFit, fit_logistic
 from softlabel.overdispersion import OverdispersionTest
 
@@ -139,13 +139,13 @@ class VoteReport:
         return "\n  ".join(["VoteReport", *self.sentences(), *self.set_aside, *(f"WARNING: {text}" for text in self.warnings)])
 
     def _repr_html_(self) -> str:
-        from softlabel._report_page import fragment  # matplotlib takes longer to import than the rest of the package
+        from softlabel.report.page import fragment  # matplotlib takes longer to import than the rest of the package
 
         return fragment(self)
 
     def to_html(self) -> str:
         """The whole report as one page that needs no other file and no network."""
-        from softlabel._report_page import page
+        from softlabel.report.page import page
 
         return page(self)
 
@@ -323,17 +323,17 @@ def _comparison(table: VoteTable, at: np.ndarray, X: pd.DataFrame, items: pd.Dat
     known = items.index.get_indexer(X.index[items.loc[X.index, "truth"].notna()])
     if len(known) < KNOWN or items["truth"].iloc[known].nunique() < 2:
         return None, f"{len(known)} true labels on items used: a comparison takes {KNOWN}, of both classes"
-    known = np.sort(rng.permutation(known)[: _rivals.MOST_ITEMS])
+    known = np.sort(rng.permutation(known)[: rivals.MOST_ITEMS])
     place = np.full(len(items), -1)
     place[known] = np.arange(len(known))
     item = place[at[table.item]]
     here = item >= 0
     y = items["truth"].to_numpy()[known]
     try:
-        answer = _rivals.compare(X.loc[items.index[known]], y, item[here], table.annotator[here], table.positive[here], rng)
+        answer = rivals.compare(X.loc[items.index[known]], y, item[here], table.annotator[here], table.positive[here], rng)
     except ValueError as error:
         return None, f"no comparison with other ways to make labels: on part of the items {error}"
-    return answer, "" if _rivals.has_crowd_kit() else (
+    return answer, "" if rivals.has_crowd_kit() else (
         "Dawid-Skene and GLAD are not compared, because crowd-kit is not installed: pip install 'softlabel[crowd]'"
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_labellers_and_alpha0, as_rng, as_tau
+from softlabel.validation import Array, as_alpha0, as_counts_and_tau, as_labellers, as_labellers_and_alpha0, as_rng, as_tau
 from softlabel._parallel import compiled, over_parts
 
 FEW = 16  # votes

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from scipy import optimize, special, stats
 
-from softlabel.exercises import Exercise, Mistake, at, exercise, formula, numbers
+from softlabel.book.exercises.marking import Exercise, Mistake, at, exercise, formula, numbers
 
 
 # How many labellers, how many items?

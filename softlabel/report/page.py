@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from softlabel._report_parts import pooled_efficiency, shown
+from softlabel.report.parts import pooled_efficiency, shown
 
 if TYPE_CHECKING:
-    from softlabel.report import VoteReport
+    from softlabel.report.analysis import VoteReport
 
 MOST_ROWS = 50  # of a table on the page
 STYLE = {
@@ -44,7 +44,7 @@ def page(report: "VoteReport") -> str:
 
 def fragment(report: "VoteReport") -> str:
     """What goes into a page or under a cell; every text of the user's is escaped."""
-    css = files("softlabel").joinpath("report.css").read_text(encoding="utf-8")
+    css = files("softlabel.report").joinpath("report.css").read_text(encoding="utf-8")
     fit = report.goodness_of_fit
     sections = [
         ("In short", _paragraphs(report.sentences())),

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 from scipy import optimize, special, stats
 
-from softlabel.exercises import Exercise, Mistake, at, exercise, formula, numbers
+from softlabel.book.exercises.marking import Exercise, Mistake, at, exercise, formula, numbers
 
 
 # More classes

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc, ndtr, ndtri
 
-from softlabel._checks import Array
-from softlabel._vote_tables import VoteTable
-from softlabel.dirichlet_multinomial import dm_logpmf
+from softlabel.validation import Array
+from softlabel.tables import VoteTable
+from softlabel.vote_models import dm_logpmf
 from softlabel.logistic import LogisticFit
 from softlabel.overdispersion import alpha0_interval, estimate_alpha0, overdispersion_test, vote_terms
 

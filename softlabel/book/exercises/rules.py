@@ -9,10 +9,10 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from softlabel import datasets
-from softlabel._checks import SeparationWarning
-from softlabel._exercises_votes import votes_pmf
-from softlabel.dirichlet_multinomial import dm_logpmf
-from softlabel.exercises import Exercise, Mistake, Unfit, at, call, exercise, floats, formula, numbers
+from softlabel.validation import SeparationWarning
+from softlabel.book.exercises.votes import votes_pmf
+from softlabel.vote_models import dm_logpmf
+from softlabel.book.exercises.marking import Exercise, Mistake, Unfit, at, call, exercise, floats, formula, numbers
 from softlabel.logistic import fit_logistic
 from softlabel.normal import TwoClassNormal
 from softlabel.separation import find_separation

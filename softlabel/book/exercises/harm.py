@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 from scipy import integrate, optimize, special, stats
 
-from softlabel.exercises import Exercise, Mistake, at, exercise, formula, numbers
+from softlabel.book.exercises.marking import Exercise, Mistake, at, exercise, formula, numbers
 
 
 def mean_over_items(delta, function):

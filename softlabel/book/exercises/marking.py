@@ -143,7 +143,7 @@ def keys() -> list[str]:
     >>> keys()[:3]
     ['01.hand', '01.code', '01.further']
     """
-    parts = [import_module(f"softlabel._exercises_{part}") for part in ("votes", "rules", "models", "harm", "design", "practice")]
+    parts = [import_module(f"softlabel.book.exercises.{part}") for part in ("votes", "rules", "models", "harm", "design", "practice")]
     names = [part.__name__ for part in parts]
     return sorted(_BUILDERS, key=lambda key: names.index(_BUILDERS[key].__module__))  # however they came to be imported
 

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import optimize, stats
 
 from softlabel import datasets
-from softlabel.dirichlet_multinomial import dm_logpmf
-from softlabel.exercises import Exercise, Mistake, Unfit, at, call, exercise, formula, numbers
+from softlabel.vote_models import dm_logpmf
+from softlabel.book.exercises.marking import Exercise, Mistake, Unfit, at, call, exercise, formula, numbers
 
 
 def votes_pmf(m, tau, alpha0):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softlabel._checks import Array, _listed, _same
+from softlabel.validation import Array, _listed, _same
 
 ROLES = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
 

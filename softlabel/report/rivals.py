@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import numpy as np
 import pandas as pd
 
-from softlabel._checks import Array, ConvergenceWarning, SeparationWarning
+from softlabel.validation import Array, ConvergenceWarning, SeparationWarning
 from softlabel.logistic import fit_logistic
 
 FOLDS = 5

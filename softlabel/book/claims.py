@@ -77,7 +77,7 @@ def ledger() -> dict[str, Claim]:
     >>> ledger()["gastro.alpha0.truth"].printed
     '5.47'
     """
-    entries = yaml.safe_load(files("softlabel").joinpath("claims.yml").read_text(encoding="utf-8"))
+    entries = yaml.safe_load(files("softlabel.book").joinpath("claims.yml").read_text(encoding="utf-8"))
     claims = {entry["id"]: Claim(**entry) for entry in entries}
     if len(claims) != len(entries):
         raise ValueError("claims.yml lists an id twice")

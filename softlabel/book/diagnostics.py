@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from softlabel._checks import Array, as_alpha0, as_counts_and_tau, as_labellers, as_level, as_numbers, place
+from softlabel.validation import Array, as_alpha0, as_counts_and_tau, as_labellers, as_level, as_numbers, place
 
 
 def average_posterior(counts: ArrayLike, tau: ArrayLike) -> pd.DataFrame:

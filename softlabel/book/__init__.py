@@ -1,0 +1,1 @@
+"""What only the book's chapters import: the ledger of claims, the exercises, figures and their style."""
