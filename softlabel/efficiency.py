@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from softlabel.normal import TwoClassNormal
@@ -393,6 +392,8 @@ def _along_discriminant(model: TwoClassNormal) -> tuple[Array, Array, Array]:
 
 def _solve(t: Array, weight: Array, q: Array) -> Array:
     """Limit (2,) of the coefficients of (1, t): the minimum of a convex function."""
+    from scipy.optimize import minimize  # takes as long to import as all of the package
+
     x = np.stack([np.ones_like(t), t])
 
     def loss(b):

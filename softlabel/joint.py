@@ -131,7 +131,7 @@ def fit_dirichlet_multinomial(X: ArrayLike, counts: ArrayLike, *, max_iter: int 
             stacklevel=2,
         )
     if not unanimous:
-        centre, scale = centre_and_scale(len(X), *column_sums(X))
+        centre, scale = centre_and_scale(len(X), *column_sums(X.T))
         x, back = np.column_stack([np.ones(len(X)), (X - centre) / scale]), way_back(centre, scale)
         omega = best_omega(counts, start.posterior(X))
         theta = np.r_[start.coef[0] + centre @ start.coef[1:], scale * start.coef[1:], omega]

@@ -311,7 +311,7 @@ def as_method(method: str) -> bool:
 
 def _centre_and_scale(X: Array) -> tuple[Array, Array]:
     """Of features (n, p), block by block."""
-    total, low, high = zip(*in_threads(lambda rows: column_sums(X[rows]), blocks(*X.shape)))
+    total, low, high = zip(*in_threads(lambda rows: column_sums(X[rows].T), blocks(*X.shape)))
     return centre_and_scale(len(X), sum(total), np.min(low, axis=0), np.max(high, axis=0))
 
 
@@ -363,9 +363,9 @@ def fit_logistic_batch(
     counts = as_votes(y_or_counts, X.shape[:2], positive)
 
     def fit(sets: slice) -> tuple[Array, ...]:
-        here = X[sets]
-        centre, scale = centre_and_scale(X.shape[1], *column_sums(here))
-        x = standardised(here, centre, scale)
+        features = np.ascontiguousarray(X[sets].transpose(0, 2, 1), dtype=float)
+        centre, scale = centre_and_scale(X.shape[1], *column_sums(features))
+        x = standardised(features, centre, scale)
         data = _DataSets(x, *split(counts[sets]), products_of_features(x) if x.shape[1] <= FEW else None)
         zero = np.zeros(x.shape[:2])
         beta, *rest = newton(data, zero, max_iter * (10 if firth else 1), tol, firth)
@@ -420,7 +420,7 @@ class _Blocks:
 
     def total(self, statistic: Callable[..., Any], *args: Array) -> Any:
         def of_block(rows: slice) -> Any:
-            x = standardised(self.X[None, rows], self.centre, self.scale)
+            x = standardised(self.X[rows].T[None], self.centre, self.scale)
             return statistic(_DataSets(x, *split(self.counts[None, rows])), *args)
 
         return tuple(map(sum, zip(*in_threads(of_block, blocks(*self.X.shape)))))
@@ -547,11 +547,12 @@ def product(A: Array, v: Array) -> Array:
     return (A @ v[..., None])[..., 0]
 
 
-def standardised(X: Array, centre: Array, scale: Array) -> Array:
-    """x (R, q, n) from X (R, n, p)."""
-    x = np.empty((len(X), X.shape[2] + 1, X.shape[1]))
+def standardised(features: Array, centre: Array, scale: Array) -> Array:
+    """x (R, q, n) from features (R, p, n)."""
+    R, p, n = features.shape
+    x = np.empty((R, p + 1, n))
     x[:, 0] = 1
-    np.subtract(X.transpose(0, 2, 1), centre[..., None], out=x[:, 1:])
+    np.subtract(features, centre[..., None], out=x[:, 1:])
     x[:, 1:] /= scale[..., None]
     return x
 

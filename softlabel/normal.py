@@ -5,7 +5,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import quad_vec
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import expit, ndtr
 
@@ -208,6 +207,8 @@ class TwoClassNormal:
         I_LR = E[tau_1 (1 - tau_1) x x'] with x = (1, y). Along the discriminant direction t the integrand is
         prior1 phi(t - delta/2) tau_2(t) times 1, t, t^2; all other directions are standard normal and independent of it.
         """
+        from scipy.integrate import quad_vec  # takes longer to import than the rest of the package
+
         half = self.delta / 2
 
         def moments(t: float) -> Array:

@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri
 
 from softlabel.validation import Array, as_counts_and_tau, as_level, as_rng, as_whole, place
@@ -220,6 +219,8 @@ def alpha0_interval(
         tails = [(1 - level) / 2, (1 + level) / 2]
         kind = "linear" if np.isfinite(estimates).all() else "higher"
         return tuple(float(q) for q in np.quantile(estimates, tails, method=kind))
+    from scipy.optimize import brentq
+
     counts, tau = _checked(counts, tau)
     best, terms = _estimate(counts, tau), VoteTerms(counts, tau)
     omega = GRID[-1] if best.alpha0 == 0 else 1 / best.alpha0
@@ -302,6 +303,8 @@ def _log_likelihood(counts: Array, tau: Array, alpha0: float) -> float:
 
 def best_omega(counts: Array, tau: Array) -> float:
     """omega where the log-likelihood is largest; 0 and ``inf`` are values like any other."""
+    from scipy.optimize import brentq  # takes as long to import as all of the package
+
     terms = VoteTerms(counts, tau)
 
     def root(low: float, high: float) -> float:

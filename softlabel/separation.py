@@ -4,7 +4,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog, nnls
 
 from softlabel.validation import Array, align, as_features, as_votes
 
@@ -65,6 +64,8 @@ def separation_of(X: Array, counts: Array) -> Separation:
 
 def _by_least_squares(decided: Array, split: Array) -> Separation | None:
     """The answer where it can be proved; the margins of a rule b are decided @ b, and split @ b must be zero."""
+    from scipy.optimize import nnls  # takes as long to import as all of the package
+
     signed = np.concatenate([decided, split, -split])
     try:
         weights = 1 + nnls(signed.T, -signed.sum(axis=0))[0]  # at least 1, and as nearly balanced as can be
@@ -105,6 +106,8 @@ def _by_programme(decided: Array, split: Array) -> Separation:
 
 def _programme(objective: Array, statuses: tuple[int, ...] = (0,), **constraints: object):
     """A linear programme that was solved (status 0), or shown to be infeasible (2) where that is an answer."""
+    from scipy.optimize import linprog
+
     for method in ("highs", "highs-ds", "highs-ipm"):  # each gives up on some programmes that another solves
         answer = linprog(objective, method=method, **constraints)
         if answer.status in statuses:
@@ -112,10 +115,10 @@ def _programme(objective: Array, statuses: tuple[int, ...] = (0,), **constraints
     raise RuntimeError(f"the linear programme for separation was not solved: {answer.message}")
 
 
-def column_sums(X: Array) -> tuple[Array, Array, Array]:
-    """Sum, least and largest value (..., p) of the columns of X (..., n, p)."""
+def column_sums(features: Array) -> tuple[Array, Array, Array]:
+    """Sum, least and largest value (..., p) of features (..., p, n) over the items."""
     with np.errstate(over="ignore"):  # found by centre_and_scale
-        return X.sum(axis=-2, dtype=float), X.min(axis=-2).astype(float), X.max(axis=-2).astype(float)
+        return features.sum(axis=-1, dtype=float), features.min(axis=-1).astype(float), features.max(axis=-1).astype(float)
 
 
 def centre_and_scale(n: int, total: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -133,7 +136,7 @@ def centre_and_scale(n: int, total: Array, low: Array, high: Array) -> tuple[Arr
 
 def design(X: Array) -> Array:
     """Standardised features with an intercept, (n, p + 1)."""
-    centre, scale = centre_and_scale(len(X), *column_sums(X))
+    centre, scale = centre_and_scale(len(X), *column_sums(X.T))
     return np.column_stack([np.ones(len(X)), (X - centre) / scale])
 
 

@@ -185,11 +185,11 @@ def _binomial(n: Votes, p: Array, rng: np.random.Generator) -> Votes:
     """Binomial(n, p); few votes are faster drawn one by one."""
     if n.max() > FEW:
         return rng.binomial(n, p)
-    count, uniform, equal = np.zeros(p.shape, np.int64), np.empty(p.shape), (n == n.flat[0]).all()
+    count, uniform = np.zeros(p.shape, np.uint8), np.empty(p.shape)
     for vote in range(n.max()):
         rng.random(out=uniform)
-        count += (uniform < p) if equal else (uniform < p) & (vote < n)
-    return count
+        count += ((uniform < p) & (vote < n)).view(np.uint8)
+    return count.astype(np.int64)
 
 
 def variance_inflation(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
