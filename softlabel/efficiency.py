@@ -214,3 +214,29 @@ def design_votes(
         affordable = math.floor(budget / (cost_item + prices["true labels"]) * (1 + DECIMALS))
         n_truth = min(most, affordable) if affordable >= min_items else 0
     return VoteDesign(n, m, worth, cost, root, n_truth)
+
+
+def pooled_efficiency(m: Array, alpha0: float) -> float:
+    """True labels that the votes on an item are worth where items have different numbers of votes.
+
+    Parameters
+    ----------
+    m : (n,) ndarray
+        Number of votes on each item.
+    alpha0 : float
+        Overdispersion parameter: 0 and ``inf`` are values like any other.
+
+    Returns
+    -------
+    float
+        E[M]^2 (1 + alpha0) / (E[M^2] + alpha0 E[M]); with equal numbers that is :func:`relative_efficiency`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pooled_efficiency(np.array([5, 5]), 1), pooled_efficiency(np.array([1, 9]), 0)
+    (1.6666666666666667, 0.6097560975609756)
+    """
+    omega = 1 / alpha0 if alpha0 else np.inf
+    mean, square = m.mean(), (m**2).mean()
+    return float(mean**2 / square if np.isinf(omega) else mean**2 * (1 + omega) / (mean + square * omega))

@@ -22,7 +22,8 @@ from softlabel import (
 )
 from softlabel.report import parts
 from softlabel.tables import read_votes
-from softlabel.book.diagnostics import share_in_band
+from softlabel.efficiency import pooled_efficiency
+from softlabel.vote_models import share_in_band
 
 COEF = np.array([0.3, 1.0, -0.5])
 
@@ -90,7 +91,7 @@ def test_efficiency_of_unequal_votes_against_sandwich_and_fisher_information(alp
     H = x.T @ (x * (votes_shuffled * tau * (1 - tau))[:, None])
     G = x.T @ (x * (inflation * tau * (1 - tau))[:, None])
     direct = (np.linalg.det(H @ np.linalg.solve(G, H)) / np.linalg.det(one)) ** (1 / 3)
-    factor = parts.pooled_efficiency(votes_shuffled, 1 / alpha0)
+    factor = pooled_efficiency(votes_shuffled, alpha0)
     assert abs(factor / direct - 1) < 0.02
     if alpha0 < np.inf:  # negative: Theorem 2 at the mean number of votes is another number
         assert relative_efficiency(votes_shuffled.mean(), alpha0) / direct > 1.1

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from softlabel.efficiency import pooled_efficiency
 from softlabel.report import parts
 from softlabel.report import rivals
 from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, _listed, _single, as_level, as_positive, as_rng
@@ -259,7 +260,7 @@ def analyse_votes(
         separation,
         alpha0,
         test,
-        Interval(*(parts.pooled_efficiency(m, w) for w in (omega, *np.where(np.isnan(omegas), 0, omegas)[1:]))),
+        Interval(*(pooled_efficiency(m, np.inf if np.isnan(a) else a) for a in alpha0)),
         parts.direct_efficiency(fit, X, tau),
         GoodnessOfFit(*fits, share),
         calibration,

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from softlabel.report.parts import pooled_efficiency, shown
+from softlabel.efficiency import pooled_efficiency
+from softlabel.report.parts import shown
 
 if TYPE_CHECKING:
     from softlabel.report.analysis import VoteReport
@@ -183,7 +184,7 @@ def _efficiency_figure(report: "VoteReport") -> tuple[Figure, str, str]:
         figure = Figure(figsize=(6.4, 2.8), layout="constrained")
         ax = figure.subplots()
         ends = report.alpha0 if report.overdispersion else (np.inf, 0.0, np.inf)
-        value, low, high = (np.array([pooled_efficiency(np.array([k]), 1 / a if a else np.inf) for k in grid]) for a in ends)
+        value, low, high = (np.array([pooled_efficiency(np.array([k]), a) for k in grid]) for a in ends)
         ax.fill_between(grid, low, high, color=BLUE, alpha=0.2, linewidth=0, label=f"{report.level:.0%} interval")
         if report.overdispersion:
             ax.plot(grid, value, color=BLUE, label="estimate")

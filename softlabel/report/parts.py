@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc, ndtr, ndtri
 
+from softlabel.efficiency import pooled_efficiency
 from softlabel.validation import Array
 from softlabel.tables import VoteTable
 from softlabel.vote_models import dm_logpmf
@@ -53,12 +54,6 @@ def shown(x: float) -> str:
     if np.isinf(x):
         return "infinite"
     return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}"
-
-
-def pooled_efficiency(m: Array, omega: float) -> float:
-    """True labels that the votes on an item are worth, m votes on each, alpha0 = 1 / omega."""
-    mean, square = m.mean(), (m**2).mean()
-    return float(mean**2 / square if np.isinf(omega) else mean**2 * (1 + omega) / (mean + square * omega))
 
 
 def direct_efficiency(fit: LogisticFit, X: pd.DataFrame, tau: Array) -> float:
@@ -132,8 +127,8 @@ def spending(m: Array, omegas: Array, cost_item: float, cost_vote: float) -> tup
     With m votes on each item another one gains alpha0 / (m (m + 1 + alpha0)), and new items gain c1 / (c0 + c1 m): the vote is
     better as long as m (m + 1) < alpha0 c0 / c1.
     """
-    known = np.where(np.isnan(omegas), [0.0, np.inf, 0.0], omegas)
-    votes = [pooled_efficiency(m + 1, w) / pooled_efficiency(m, w) - 1 for w in known]
+    known = [1 / w if w else np.inf for w in np.where(np.isnan(omegas), [0.0, np.inf, 0.0], omegas)]
+    votes = [pooled_efficiency(m + 1, a) / pooled_efficiency(m, a) - 1 for a in known]
     ratio = cost_item / cost_vote
     items = 1 / (ratio + m.mean())
     value = np.nan if np.isnan(omegas[0]) else votes[0]
