@@ -148,7 +148,7 @@ def as_votes(y_or_counts: ArrayLike, shape: tuple[int, ...], positive: object = 
         y_or_counts = _is_positive(y_or_counts, len(shape), positive)
     elif words := _labels_that_are_no_numbers(y_or_counts, len(shape)):
         raise ValueError(
-            f"y_or_counts has the labels {_listed(words)}, which are not numbers: say which is the positive class by positive="
+            f"y_or_counts has the labels {listed(words)}, which are not numbers: say which is the positive class by positive="
         )
     array = as_numbers(y_or_counts, "y_or_counts", (len(shape), len(shape) + 1), copy=False)
     if array.ndim == len(shape):
@@ -188,21 +188,21 @@ def _is_positive(y: ArrayLike, ndim: int, positive: object) -> NDArray[np.bool_]
     except TypeError:
         raise ValueError(f"y_or_counts must be an array of labels, got {_describe(y)}") from None
     if len(labels) > 2:
-        raise ValueError(f"y_or_counts has {len(labels)} different labels ({_listed(labels)}): there must be two classes")
+        raise ValueError(f"y_or_counts has {len(labels)} different labels ({listed(labels)}): there must be two classes")
     declared = list(labels)
     if isinstance(dtype, pd.CategoricalDtype):
         declared += list(dtype.categories)
     elif y.dtype == bool:
         declared += [False, True]
-    if not any(_same(label, positive) for label in declared):
+    if not any(same(label, positive) for label in declared):
         raise ValueError(
-            f"positive={positive!r} is not among the labels of y_or_counts ({_listed(labels)}); if truly no item is positive, "
+            f"positive={positive!r} is not among the labels of y_or_counts ({listed(labels)}); if truly no item is positive, "
             "give labels 0, or a pandas.Categorical that has it as a category"
         )
-    return np.array([_same(label, positive) for label in labels], dtype=bool)[code].reshape(y.shape)
+    return np.array([same(label, positive) for label in labels], dtype=bool)[code].reshape(y.shape)
 
 
-def _same(label: object, other: object) -> bool:
+def same(label: object, other: object) -> bool:
     try:
         return bool(label == other)
     except (TypeError, ValueError):  # arrays and the like
@@ -221,7 +221,7 @@ def _labels_that_are_no_numbers(y: ArrayLike, ndim: int) -> list[Any]:
     return [] if all(isinstance(label, NUMBER) for label in labels) else labels
 
 
-def _listed(labels: Any) -> str:
+def listed(labels: Any) -> str:
     """At most six labels in words, as Python shows them and not as NumPy does."""
     shown = [repr(label.item() if isinstance(label, np.generic) else label) for label in list(labels)[:6]]
     return ", ".join(shown) + (", ..." if len(labels) > 6 else "")
@@ -294,7 +294,7 @@ def as_labellers(m: ArrayLike, whole: bool = True, scalar: bool = False) -> Arra
 
 def as_whole(value: float, name: str, least: int) -> int:
     """A single whole number of at least ``least``; ``name`` may go on after a comma to say what it is."""
-    number = _single(value)
+    number = single(value)
     if not least <= number <= LARGEST or number != np.floor(number):
         most = f" and at most {LARGEST}" if number > LARGEST else ""
         raise ValueError(f"{name} must be a whole number of at least {least}{most}, got {value!r}")
@@ -303,13 +303,13 @@ def as_whole(value: float, name: str, least: int) -> int:
 
 def as_positive(value: float, name: str, or_zero: bool = False) -> float:
     """A single positive number, or zero where that makes sense, not infinite."""
-    number = _single(value)
+    number = single(value)
     if not (0 < number < np.inf or (or_zero and number == 0)):
         raise ValueError(f"{name} must be a positive number{' or 0' if or_zero else ''}, got {value!r}")
     return number
 
 
-def _single(value: object) -> float:
+def single(value: object) -> float:
     """A real number of any type as a float; nan for anything else. Half-precision numbers do not compare with large ones."""
     try:
         return float(value) if isinstance(value, numbers.Real) else np.nan
@@ -327,7 +327,7 @@ def as_rng(rng: np.random.Generator | int | None) -> np.random.Generator:
 
 def as_level(level: float) -> float:
     """The level of an interval."""
-    number = _single(level)
+    number = single(level)
     if not 0 < number < 1:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}")
     return number
