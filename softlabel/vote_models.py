@@ -310,14 +310,18 @@ def prediction_band(
     if wrong.any():
         at = tuple(np.argwhere(wrong)[0])
         raise ValueError(f"{place('probability', at)} is {probability[at]:g}: probabilities must lie between 0 and 1")
-    from scipy.stats import betabinom, binom  # a quarter of the time that the package would take to import
-
     m, alpha0, level = int(as_labellers(m, scalar=True)), float(as_alpha0(alpha0, scalar=True)), as_level(level)
-    tails = (1 - level) / 2, (1 + level) / 2
-    if np.isinf(alpha0):
-        return tuple(binom.ppf(tail, m, probability) for tail in tails)
-    inside = np.clip(probability, 1e-12, 1 - 1e-12)  # the beta distribution needs two positive parameters
-    return tuple(betabinom.ppf(tail, m, alpha0 * inside, alpha0 * (1 - inside)) for tail in tails)
+    omega, inside = 1 / max(alpha0, 1e-200), np.clip(probability, 1e-12, 1 - 1e-12)  # so that all factors are finite
+    log_p = np.zeros(len(inside))
+    for s in range(m):
+        log_p += np.log((1 - inside + s * omega) / (1 + s * omega))  # of no positive vote
+    up_to, limits = np.zeros(len(inside)), np.zeros((2, len(inside)))
+    tails = np.array([[(1 - level) / 2], [(1 + level) / 2]])
+    for s in range(m):  # a quantile is the number of s with P(S <= s) below it
+        up_to += np.exp(log_p)
+        limits += up_to < tails
+        log_p += np.log((m - s) / (s + 1) * (inside + s * omega) / (1 - inside + (m - s - 1) * omega))
+    return limits[0], limits[1]
 
 
 def share_in_band(counts: ArrayLike, tau: ArrayLike, alpha0: float, level: float = 0.95) -> float:
