@@ -28,9 +28,9 @@ def compare_annotators(table: VoteTable, truth: Array | None = None) -> pd.DataF
     Returns
     -------
     DataFrame
-        A row for each annotator: ``votes``; the shares ``positive`` and ``agreement`` (with the other votes on an item), beside
-        each what exchangeable annotators would have (``... of all``) and the difference in standard errors (``z ...``, nan with
-        fewer than ten items on which votes differ); and ``accuracy`` if there is a truth.
+        A row for each annotator: ``votes``; the shares ``positive`` and ``agreement`` (with other votes on the item); beside
+        each what exchangeable annotators would have (``... of all``), and the difference in standard errors (``z ...``, nan
+        with fewer than ten items on which votes differ); and ``accuracy`` if there is a truth.
 
     Notes
     -----
@@ -141,8 +141,8 @@ def dawid_skene(
     Notes
     -----
     Dawid & Skene (1979): given the class of an item, annotators vote independently, each by a confusion matrix of their own.
-    The start is the share of votes for each class. Cells of a confusion matrix are kept above 1e-10 before they are normalised,
-    except those of a label that the annotator never gives.
+    The start is the share of votes for each class. Cells of a confusion matrix are kept above 1e-10 before they are
+    normalised, except those of a label that the annotator never gives.
 
     Examples
     --------

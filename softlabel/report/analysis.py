@@ -125,7 +125,7 @@ def analyse_votes(
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """Votes and features: ``items`` has a row for each item of either table, and ``row`` says which is that of ``table.items``."""
+    """Votes and features: ``items`` has a row for each item of either table, ``row`` is that of each of ``table.items``."""
 
     table: VoteTable
     items: pd.DataFrame

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from softlabel.tables import ROLES
 from softlabel.report.analysis import analyse_votes
+from softlabel.tables import ROLES
 
 OPTIONS = ("positive", "truth", "columns", "repeats", "cost_item", "cost_vote", "level")  # handed on
 EXAMPLE = """

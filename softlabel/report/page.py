@@ -57,14 +57,15 @@ def fragment(report: "VoteReport") -> str:
         "What the votes are worth": _worth(report) + _figure(*_efficiency_figure(report)),
         "Does the model fit?": _note(
             f"Observed against expected votes in {len(fit.calibration)} groups of items: statistic {shown(fit.statistic)} on "
-            f"{fit.df} degrees of freedom, p = {shown(fit.pvalue)}. In the 95% band of the model lie {fit.share_in_band:.1%} of "
-            "the items; the band holds at least 95%, because votes are whole numbers."
+            f"{fit.df} degrees of freedom, p = {shown(fit.pvalue)}. In the 95% band of the model lie {fit.share_in_band:.1%} "
+            "of the items; the band holds at least 95%, because votes are whole numbers."
         )
         + _figure(*_fit_figure(report)),
         "Annotators": _annotators(report),
         "The next spending": _table(
             report.spending.map("{:.1%}".format),
-            f"Gain of information for the same money; an item costs {shown(report.cost_item)}, a vote {shown(report.cost_vote)}",
+            f"Gain of information for the same money; an item costs {shown(report.cost_item)}, "
+            f"a vote {shown(report.cost_vote)}",
         )
         + _note(f"For a study that starts afresh the best number of votes an item is {report.best_votes}."),
         "Other ways to make labels": _comparison(report),
@@ -95,7 +96,7 @@ def _table(frame: pd.DataFrame, caption: str) -> str:
     head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in [frame.index.name or "", *frame.columns])
     rows = "".join(
         f'<tr><th scope="row">{escape(str(label))}</th>{"".join(f"<td>{escape(_cell(v))}</td>" for v in row)}</tr>'
-        for label, row in zip(frame.index, frame.astype(object).itertuples(index=False, name=None))
+        for label, *row in frame.astype(object).itertuples(name=None)
     )
     label = escape(f"{caption}{more}", quote=True)
     return (
