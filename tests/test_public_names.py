@@ -78,9 +78,9 @@ FIELDS = {
                          "n_without_votes", "feature_names"],
     softlabel.VoteDesign: ["n_items", "m", "worth", "cost", "root", "n_truth"],
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
-    softlabel.VoteReport: ["fit", "separation", "alpha0", "overdispersion", "efficiency", "efficiency_direct", "goodness_of_fit",
-                           "calibration", "histogram", "spending", "advice", "best_votes", "annotators", "items", "truth",
-                           "comparison", "counted", "warnings", "set_aside", "positive", "level", "cost_item", "cost_vote"],
+    softlabel.VoteReport: ["items", "annotators", "counted", "fit", "alpha0", "overdispersion", "efficiency_direct",
+                           "goodness_of_fit", "truth", "comparison", "lacking", "positive", "repeats", "level", "cost_item",
+                           "cost_vote"],
     datasets.VoteData: ["X", "counts", "y", "votes", "source"],
 }
 
