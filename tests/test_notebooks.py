@@ -27,9 +27,9 @@ from packaging.requirements import Requirement
 from test_chapters import tree_of
 
 import chapters
-import exercises
 import notebooks
 import publish
+import sheets
 
 PAGES = notebooks.notebooks_of(ROOT)
 NAMES = [name for names in PAGES.values() for name in names]
@@ -57,7 +57,7 @@ RAW = {
     "options of a cell": re.compile(r"^---\n(mystnb|tags):", re.M),
     "a target": re.compile(r"^\([\w-]+\)=$", re.M),
     "a substitution": re.compile(r"\{\{ \w+ \}\}"),
-    "a macro": re.compile(rf"\\(?:{'|'.join(exercises.macros())})(?![A-Za-z])"),
+    "a macro": re.compile(rf"\\(?:{'|'.join(sheets.macros())})(?![A-Za-z])"),
     "a link that leads nowhere": re.compile(r"\]\((?!https?://)|\]\([^)]*\.md"),
     "a number that is missing": re.compile(r"\*\*(Figure|Table|Theorem|Exercise|Definition) ?[.(]|\(\)|\?\?|  +[.,;]"),
     "an object's repr": re.compile(r"np\.(float|int|bool|str)\w*\(|<[\w.]+ object"),
@@ -131,7 +131,7 @@ def test_code_is_that_of_the_build(folder, page):
     said = re.compile(r"\A# Solution of exercise \d+\.\d\n")
     assert [said.sub("", c.source) for c in cells] == [c.source for c in executed]
     assert all(c.execution_count for c in executed)
-    assert first.source == exercises.install()
+    assert first.source == sheets.install()
     # What the page folds is folded: cells with such a tag, and solutions.
     folded = [c.metadata.get("jupyter", {}).get("source_hidden", False) for c in cells]
     tagged = [bool(notebooks.HIDDEN & set(c.metadata.get("tags", []))) for c in executed]
@@ -254,7 +254,7 @@ def test_first_cell_installs_where_the_package_is_missing(monkeypatch, installed
     calls = []
     shell = types.SimpleNamespace(run_line_magic=lambda *call: calls.append(call))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if installed else None)
-    exec(TransformerManager().transform_cell(exercises.install()), {"get_ipython": lambda: shell})
+    exec(TransformerManager().transform_cell(sheets.install()), {"get_ipython": lambda: shell})
     version = publish.version(ROOT)
     assert calls == [] if installed else [("pip", f'install --quiet "softlabel[book] @ git+{REPOSITORY}@v{version}"')]
 
@@ -395,7 +395,7 @@ def test_archive_holds_them_all(folder):
 def test_binder_gets_the_versions_of_the_book(folder):
     lines = (folder / "binder" / "requirements.txt").read_text("utf8").splitlines()
     assert lines[:2] == ["-c constraints.txt", "jupyterlab"]
-    assert lines[2] in exercises.install() and Requirement(lines[2]).extras == {"book"}
+    assert lines[2] in sheets.install() and Requirement(lines[2]).extras == {"book"}
     assert (folder / "binder" / "constraints.txt").read_bytes() == (ROOT / "requirements.txt").read_bytes()
 
 
