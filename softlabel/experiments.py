@@ -109,7 +109,7 @@ def simulate_relative_efficiency(
         frame.insert(0, "delta", delta)
         frame["are"] = relative_efficiency(frame["m"], frame["alpha0"])
         frame["re"] = truth.mean() / votes.mean(axis=0).ravel()
-        frame["re_se"] = _bootstrap_se(truth, votes.reshape(n_sims, -1), resample)
+        frame["re_se"] = bootstrap_se(truth, votes.reshape(n_sims, -1), resample)
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
 
@@ -162,7 +162,7 @@ def excess_errors(
     return truth, votes, failed
 
 
-def _bootstrap_se(truth: Array, votes: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Array:
+def bootstrap_se(truth: Array, votes: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Array:
     """Standard error of mean(truth) / mean(votes), resampling training sets: weights times errors, not copies of errors."""
     n_sims = len(truth)
     weights = rng.multinomial(n_sims, np.full(n_sims, 1 / n_sims), size=n_resamples)
@@ -252,7 +252,7 @@ def simulate_breast_cancer(
     excess = error - bayes
     frame["are"] = np.r_[1.0, relative_efficiency(cells["m"], cells["alpha0"])]
     frame["re"] = excess[:, 0].mean() / excess.mean(axis=0)
-    frame["re_se"] = np.r_[0.0, _bootstrap_se(excess[:, 0], excess[:, 1:], np.random.default_rng(seeds[0]))]
+    frame["re_se"] = np.r_[0.0, bootstrap_se(excess[:, 0], excess[:, 1:], np.random.default_rng(seeds[0]))]
     frame["error"], frame["error_se"] = error.mean(axis=0), error.std(axis=0, ddof=1) / np.sqrt(n_splits)
     frame["share_separated"] = separated.mean(axis=0)
     return frame
