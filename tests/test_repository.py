@@ -12,6 +12,7 @@ import softlabel
 from softlabel.book.repository import repository_file
 
 COMMIT = "0123456789abcdef"
+GIT = {"vcs": "git", "requested_revision": "v9", "commit_id": COMMIT}
 FILE = "benchmarks/results.json"
 
 
@@ -61,7 +62,7 @@ def host(tmp_path):
 @pytest.mark.parametrize("suffix", ["", ".git"])
 def test_an_installation_from_an_address_downloads_it_once(installed, host, suffix, capfd):
     address, requests = host
-    installed(url=f"{address}/owner/book{suffix}", vcs_info={"vcs": "git", "requested_revision": "v9", "commit_id": COMMIT})
+    installed(url=f"{address}/owner/book{suffix}", vcs_info=GIT)
     for _ in range(2):
         assert repository_file(FILE).read_text() == '{"rows": []}'
     assert requests == [f"/owner/book/raw/{COMMIT}/{FILE}"]
@@ -76,11 +77,11 @@ def test_an_installation_from_a_folder_looks_there(installed):
 @pytest.mark.parametrize("origin, reason", [
     ({}, "does not say from which address"),
     ({"url": "https://host.example/softlabel-9.whl", "archive_info": {}}, "does not say from which address"),
-    ({"url": "ssh://git@host.example/book", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}, "does not say from which address"),
-    ({"url": "HOST/owner/none", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}, "cannot be had .*404"),
-    ({"url": "http://127.0.0.1:9/owner/book", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}, "cannot be had .*Connection"),
+    ({"url": "ssh://git@host.example/book", "vcs_info": GIT}, "does not say from which address"),
+    ({"url": "HOST/owner/none", "vcs_info": GIT}, "cannot be had .*404"),
+    ({"url": "http://127.0.0.1:9/owner/book", "vcs_info": GIT}, "cannot be had .*Connection"),
 ], ids=["index", "wheel", "ssh", "no such file", "no network"])  # fmt: skip
 def test_otherwise_the_error_says_what_to_do(installed, host, origin, reason):
     installed(**{name: value.replace("HOST", host[0]) if name == "url" else value for name, value in origin.items()})
-    with pytest.raises(FileNotFoundError, match=rf"{FILE} is a file of the book's repository .*{reason}.*pip install --editable"):
+    with pytest.raises(FileNotFoundError, match=rf"{FILE} is a file of the book's repo.*{reason}.*pip install --editable"):
         repository_file(FILE)

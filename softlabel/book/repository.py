@@ -41,7 +41,10 @@ def repository_file(path: str) -> Path:
     """
     origin = _origin()
     url = urlsplit(origin.get("url", ""))
-    for folder in (Path(softlabel.__file__).resolve().parents[1], Path(url2pathname(url.path))):
+    folders = [Path(softlabel.__file__).resolve().parents[1]]
+    if url.scheme == "file":
+        folders.append(Path(url2pathname(url.path)))
+    for folder in folders:
         if (folder / "pyproject.toml").exists() and (folder / path).exists():
             return folder / path
     if "vcs_info" not in origin or url.scheme not in ("http", "https"):

@@ -191,22 +191,21 @@ def _build(key: str, part: str, entry: Names) -> Exercise:
         given = entry.get(field, usual)
         return np.array([value(one) for one in given] if isinstance(given, list) else value(given), dtype=float)
 
-    grid, arguments = entry.get("grid", names.get("grid")), entry.get("arguments", ())
+    grid: Any = entry.get("grid", names.get("grid"))
+    arguments = entry.get("arguments", ())
     if isinstance(grid, dict):
         grid, arguments = list(product(*grid.values())), list(grid)
-    if "measure" in names:
-        measure, called = names["measure"], entry["names"] if "names" in entry else names["names"]
-        right = value(entry["right"]) if "right" in entry else names["right"]
-    elif grid is not None:
+    takes_grid = grid is not None and "measure" not in names
+    right = value(entry["right"], arguments if takes_grid else ()) if "right" in entry else names["right"]
+    if takes_grid:
         grid = [tuple(np.array(a) if isinstance(a, list) else a for a in args) for args in grid]
         parts = entry.get("returns", ["the value"])
         measure = formula(grid, len(parts), names.get("read", lambda value: value))
         called = [f"{part} at {args}" for args in at(grid, arguments) for part in parts] if len(grid) > 1 else parts
-        function = value(entry["right"], arguments) if "right" in entry else names["right"]
-        right = np.concatenate([np.ravel(function(*args)) for args in grid])
+        right = np.concatenate([np.ravel(right(*args)) for args in grid])
     else:
-        measure, called = numbers(entry["names"], entry.get("choices")), entry["names"]
-        right = value(entry["right"]) if "right" in entry else names["right"]
+        called = entry["names"] if "names" in entry else names["names"]
+        measure = names["measure"] if "measure" in names else numbers(called, entry.get("choices"))
 
     def mistake(expression: object, why: str) -> Mistake:
         wrong = value(expression, arguments)
@@ -224,6 +223,15 @@ def _is_blank(answer: object) -> bool:
     return answer is None or answer is Ellipsis or (isinstance(answer, str) and not answer.strip())
 
 
+def _shown(value: object) -> str:
+    """What a reader has given, in at most 60 characters."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer with more digits than Python prints
+        return f"the {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def numbers(names: Sequence[object], choices: dict[int, Sequence[str]] | None = None) -> Measure:
     """Measure of an answer that is one number for each name; or, at some places, one of several words."""
     choices = choices or {}
@@ -231,12 +239,12 @@ def numbers(names: Sequence[object], choices: dict[int, Sequence[str]] | None = 
     def one(place: int, part: Any) -> float:
         if place in choices and part is not None:
             if part not in choices[place]:
-                raise Unfit(f"{part!r} is not one of {' and '.join(map(repr, choices[place]))}.")
+                raise Unfit(f"{_shown(part)} is not one of {' and '.join(map(repr, choices[place]))}.")
             return float(choices[place].index(part))
         try:
             return np.nan if part is None else float(part)
         except (TypeError, ValueError, OverflowError):
-            raise Unfit(f"{str(part)[:40]!r} is not a number.") from None
+            raise Unfit(f"{_shown(part)} is not a number.") from None
 
     def measure(answer: Any) -> Array:
         parts = list(answer) if isinstance(answer, tuple | list) or np.ndim(answer) == 1 else [answer]
@@ -250,7 +258,7 @@ def numbers(names: Sequence[object], choices: dict[int, Sequence[str]] | None = 
 def call(function: object, *args: object) -> object:
     """The reader's function at copies of these arguments, which it may change; an error in it is the reader's."""
     if not callable(function):
-        raise Unfit(f"{function!r} cannot be called.")
+        raise Unfit(f"{_shown(function)} cannot be called.")
     try:
         return function(*copy.deepcopy(args))
     except Exception as error:  # noqa: BLE001 -- whatever it is, the reader should see it
@@ -262,7 +270,7 @@ def floats(value: object) -> Array:
     try:
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise Unfit(f"{value!r} does not consist of numbers.") from None
+        raise Unfit(f"{_shown(value)} does not consist of numbers.") from None
 
 
 def formula(grid: Sequence[tuple[object, ...]], size: int, read: Callable[[object], object]) -> Measure:
