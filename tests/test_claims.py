@@ -80,8 +80,8 @@ TEXT = {
     "gastro.interval.truth.lower": "3.32", "gastro.interval.truth.upper": "11.66", "gastro.interval.votes.lower": "2.94",
     "gastro.interval.votes.upper": "10.43", "fig1.gastro.n": "76", "fig1.gastro.m": "7", "fig1.gastro.none_positive": "4",
     "fig1.gastro.all_positive": "32", "fig1.birds.n": "108", "fig1.birds.m": "39", "fig1.adult.n": "496",
-    "fig1.adult.m": "100", "wisconsin.N": "569", "wisconsin.truth_error.text": "13.29%", "theorem1.information": None, "theorem2.are": None,
-    "remark1.limit_m": None, "noise.joint_distribution": None,
+    "fig1.adult.m": "100", "wisconsin.N": "569", "wisconsin.truth_error.text": "13.29%", "theorem1.information": None,
+    "theorem2.are": None, "remark1.limit_m": None, "noise.joint_distribution": None,
 }  # fmt: skip
 
 

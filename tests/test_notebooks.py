@@ -144,8 +144,9 @@ def test_the_same_text_as_on_the_page(folder, site):
     for page, (name, *_) in PAGES.items():
         soup = soup_of((site / f"{page}.html").read_text("utf8")).find("article")
         words = plain("\n".join(c.source for c in read(folder, name).cells if c.cell_type == "markdown"))
-        shown = [" ".join(p.get_text().split()) for p in soup.find_all("p") if not p.get("class") and not p.select_one(".math, img")
-                 and not p.find_parent(["td", "th"]) and not p.find_parent(class_="cell_output")]
+        paragraphs = [p for p in soup.find_all("p") if not p.get("class") and not p.select_one(".math, img")
+                      and not p.find_parent(["td", "th"]) and not p.find_parent(class_="cell_output")]
+        shown = [" ".join(p.get_text().split()) for p in paragraphs]
         assert [text for text in shown if text not in words] == [], name
         assert any(text not in words[: len(words) // 2] for text in shown), "nothing was compared"
         values = [s.get_text(strip=True) for s in soup.select("span.pasted-text")]

@@ -71,7 +71,8 @@ class Verdict:
         reason = f" ({self.reason})" if self.reason else ""
         if self.printed is None or self.value is None:
             return f"{self.id}: {self.verdict}{reason}"
-        return f"{self.id}: {self.verdict}, {self.value:.6g} here, {self.printed} printed, tolerance {self.tolerance:.2g}{reason}"
+        values = f"{self.value:.6g} here, {self.printed} printed, tolerance {self.tolerance:.2g}"
+        return f"{self.id}: {self.verdict}, {values}{reason}"
 
 
 @cache
@@ -185,7 +186,8 @@ def glue(name: str, text: str | pd.DataFrame) -> None:
     if isinstance(text, pd.DataFrame):
         text = text.replace(r"^-(?=\d)", "\N{MINUS SIGN}", regex=True)
         align = ["right" if text[column].str.match(r"[\N{MINUS SIGN}+<]?\s*\d").any() else "left" for column in text]
-        text = tabulate(text.to_dict("list"), headers="keys", tablefmt="pipe", showindex=False, disable_numparse=True, colalign=align)
+        columns = text.to_dict("list")
+        text = tabulate(columns, headers="keys", tablefmt="pipe", disable_numparse=True, colalign=align)
     if not isinstance(text, str):
         raise TypeError(f"glue({name!r}, ...) needs formatted text, got {type(text).__name__}")
     prefix = "application/papermill.record/"  # MyST-NB's convention, so that the book's pages need not import it
@@ -219,8 +221,8 @@ def verdict_table(path: str | Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns id, where, statement, printed, printed_se, book, se, verdict, reason, chapter; one row a claim, in the order of the
-        paper.
+        Columns id, where, statement, printed, printed_se, book, se, verdict, reason, chapter; one row a claim, in the order
+        of the paper.
     """
     path = Path(path)
     checked = {v["id"]: v for v in json.loads(path.read_text(encoding="utf-8"))} if path.exists() else {}

@@ -13,9 +13,9 @@ An exercise is an entry of a table such as ``votes.yml``, under its key:
 - ``mistakes``: usual wrong answers, in Python, each with what to say; ``None`` in place of a number stands for any.
 
 An expression may use the names of ``votes.py``, and those that a function ``ex_01_hand()`` there returns, if exercise 01.hand
-has one; a function with arguments, such as ``ex_02_further(r)``, is the right answer itself. ``right``, ``measure``, ``names``,
-``grid`` and ``read`` (what a returned value counts as) among these names stand for what the entry lacks. An exercise is built
-when it is first asked for.
+has one; a function with arguments, such as ``ex_02_further(r)``, is the right answer itself. ``right``, ``measure``,
+``names``, ``grid`` and ``read`` (what a returned value counts as) among these names stand for what the entry lacks.
+``about(k, answer)`` is a mistake that only the k-th number tells. An exercise is built when it is first asked for.
 """
 
 import copy
