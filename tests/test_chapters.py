@@ -361,7 +361,7 @@ def write_book(root, **pages):
 PUBLISH = (
     "from IPython.display import display\n"
     "display({{'%s': {{'id': '{key}', 'verdict': 'agrees'}}}}, raw=True)"
-    % chapters.VERDICT
+    % claims.MIME
 )
 
 
@@ -436,7 +436,7 @@ def strict_builds(monkeypatch, tmp_path):
     """A small book, and the commands that were to build it."""
     write_book(tmp_path, one="# One\n")
     (tmp_path / "book" / "_ext").mkdir(parents=True)
-    (tmp_path / "book" / "_ext" / "checks.yml").write_text("thm: {numeric: [tests/test_a.py::test_b]}\n")
+    (tmp_path / "book" / "_ext" / "box_tests.yml").write_text("thm: {numeric: [tests/test_a.py::test_b]}\n")
     commands = []
 
     def run(command, cwd, check):
