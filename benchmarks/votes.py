@@ -79,15 +79,15 @@ def overdispersion(resamples, few, rounds):
 def annotators(n, rounds):
     """Ten votes of 50 annotators on each of n items; an annotator is right with a probability of their own."""
     try:
-        from softlabel.report.rivals import dawid_skene
+        from softlabel.labellers import dawid_skene
     except ImportError:
         return []
 
     rng = np.random.default_rng(1)
     z, item = rng.random(n) < 0.4, np.repeat(np.arange(n), 10)
     annotator = rng.random((n, 50)).argpartition(10)[:, :10].ravel()
-    positive = z[item] ^ (rng.random(10 * n) > rng.uniform(0.6, 0.95, 50)[annotator])
-    frame = pd.DataFrame({"task": item, "worker": annotator, "label": positive.astype(int)})
+    label = (z[item] ^ (rng.random(10 * n) > rng.uniform(0.6, 0.95, 50)[annotator])).astype(int)
+    frame = pd.DataFrame({"task": item, "worker": annotator, "label": label})
 
     def crowd_kit():
         from crowdkit.aggregation import DawidSkene
@@ -95,7 +95,7 @@ def annotators(n, rounds):
         return DawidSkene(n_iter=100).fit_predict_proba(frame)[1].sort_index()
 
     contestants = {
-        "softlabel": Contestant(lambda: dawid_skene(item, annotator, positive, n)),
+        "softlabel": Contestant(lambda: dawid_skene(item, annotator, label).posterior[:, 1]),
         "crowd-kit": Contestant(crowd_kit, needs="crowdkit"),
     }
     return compare("Dawid-Skene", "call", contestants, rounds, OF_PROBABILITIES)
