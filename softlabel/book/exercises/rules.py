@@ -9,6 +9,7 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from softlabel import datasets
+from softlabel.book import standin
 from softlabel.validation import SeparationWarning
 from softlabel.book.exercises.votes import votes_pmf
 from softlabel.vote_models import dm_logpmf
@@ -224,8 +225,8 @@ def _():
     try:
         data = datasets.load_gastroenterology()
     except datasets.DataFileError:
-        data = datasets.gastroenterology_stand_in()
-    X = data.X[datasets.GASTRO_FEATURES]
+        data = standin.gastroenterology_stand_in()
+    X = data.X[standin.GASTRO_FEATURES]
     X = (X - X.mean()) / X.std()
     labels = data.votes.pivot(index="item", columns="annotator", values="label").loc[X.index] == "resection"
 
