@@ -6,11 +6,12 @@ them already serves without a network. The histograms of the vote counts ship wi
 
 import csv
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -125,15 +126,15 @@ def fetch(name: str) -> Path:
 
 def _read_rda(name: str) -> pd.DataFrame:
     """The one table in an R data file."""
-    return _parse_rda(fetch(name)).copy()
+    rdata = optional("rdata", "book", "load_gastroenterology")
+    return _parse_rda(rdata.read_rda, fetch(name)).copy()
 
 
 @cache  # takes a second; the checksum in fetch says that a file at this path is the same
-def _parse_rda(path: Path) -> pd.DataFrame:
-    rdata = optional("rdata", "book", "load_gastroenterology")
+def _parse_rda(read: Callable[[Path], dict[str, pd.DataFrame]], path: Path) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # R classes of the table that have no counterpart in Python
-        (table,) = rdata.read_rda(path).values()
+        (table,) = read(path).values()
     return table
 
 
@@ -335,7 +336,7 @@ def shipped_histograms() -> dict[str, pd.DataFrame]:
     }
 
 
-def _read_yaml(name: str) -> dict:
+def _read_yaml(name: str) -> dict[str, Any]:
     import yaml
 
     return yaml.safe_load(fetch(name).read_text(encoding="utf-8"))
