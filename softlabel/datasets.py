@@ -175,8 +175,8 @@ def load_gastroenterology() -> VoteData:
 def load_bluebirds() -> VoteData:
     """108 images of birds, each judged by 39 people (Welinder et al. 2010).
 
-    The annotators told one of two blue species, Indigo Bunting and Blue Grosbeak, from the other. The files answer true or false
-    and do not say which species is which.
+    The annotators told one of two blue species, Indigo Bunting and Blue Grosbeak, from the other. The files answer true or
+    false and do not say which species is which.
 
     Returns
     -------
@@ -211,15 +211,15 @@ def load_adult_content(positive: Iterable[str] = "RX", repeats: str = "keep") ->
         Labels that count as positive; all others, B included, count as negative. The default is R and X, the two ratings that
         keep minors out, which is also the middle of the four-step scale.
     repeats : "keep" or "first"
-        What to do with a worker's second and third label of the same site, about a fifth of the rows. "keep" counts each, as the
-        file does; "first" counts the first in the order of the file, so that nobody votes twice.
+        What to do with a worker's second and third label of the same site, about a fifth of the rows. "keep" counts each, as
+        the file does; "first" counts the first in the order of the file, so that nobody votes twice.
 
     Returns
     -------
     VoteData
-        ``counts`` are "positive" and "negative" votes; their sum is not the same on every site. ``votes`` has the labels as they
-        are, in the order of the file. There are no features and there is no ground truth. Sites and workers are running numbers
-        in the order of the file: neither addresses nor worker names are given.
+        ``counts`` are "positive" and "negative" votes; their sum is not the same on every site. ``votes`` has the labels as
+        they are, in the order of the file. There are no features and there is no ground truth. Sites and workers are running
+        numbers in the order of the file: neither addresses nor worker names are given.
 
     Raises
     ------
@@ -264,8 +264,8 @@ def load_breast_cancer() -> VoteData:
     Returns
     -------
     VoteData
-        ``y`` is 1 for a malignant sample (scikit-learn has 0). ``X`` has all 30 features; Ahfock and McLachlan use the ten means,
-        ``X.filter(regex="^mean ")``. Nobody voted: ``counts`` and ``votes`` are None.
+        ``y`` is 1 for a malignant sample (scikit-learn has 0). ``X`` has all 30 features; Ahfock and McLachlan use the ten
+        means, ``X.filter(regex="^mean ")``. Nobody voted: ``counts`` and ``votes`` are None.
 
     Raises
     ------

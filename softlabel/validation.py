@@ -382,5 +382,5 @@ def optional(module: str, extra: str, function: str) -> ModuleType:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        name = module.partition(".")[0]
-        raise ImportError(f"{function} needs {name}, which is not installed: pip install 'softlabel[{extra}]'", name=name) from error
+        missing = f"{function} needs {module.partition('.')[0]}, which is not installed"
+        raise ImportError(f"{missing}: pip install 'softlabel[{extra}]'") from error

@@ -132,12 +132,13 @@ def driver(tmp_path_factory):
     options = webdriver.ChromeOptions()
     options.binary_location = browser
     profile = tmp_path_factory.mktemp("profile")
-    for flag in (
+    flags = (
         "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run "
         "--disable-background-networking --disable-component-update "
         "--disable-sync --disable-dev-shm-usage "
         "--js-flags=--no-turbofan"  # no script runs long enough to earn what its optimisation costs
-    ).split() + [f"--user-data-dir={profile}"]:
+    )
+    for flag in [*flags.split(), f"--user-data-dir={profile}"]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     service = webdriver.ChromeService(executable_path=path)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tokenize
 import tomllib
+from itertools import chain
 
 import pytest
 from conftest import ROOT
@@ -39,9 +40,8 @@ LONGEST = 250  # lines of code
 
 def modules(package):
     """Source of each module by its name without `softlabel.`; a folder's own is `folder.__init__`."""
-    return {
-        ".".join(path.relative_to(package).with_suffix("").parts): path.read_text("utf8") for path in sorted(package.rglob("*.py"))
-    }
+    paths = sorted(package.rglob("*.py"))
+    return {".".join(path.relative_to(package).with_suffix("").parts): path.read_text("utf8") for path in paths}
 
 
 def target(name, names):
@@ -76,9 +76,9 @@ def imports(source, names):
                 elif inner.rpartition(".")[2].startswith("_"):
                     private.add(name)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in bound:
-            if node.attr.startswith("_") and not node.attr.startswith("__"):
-                private.add(f"{bound[node.value.id]}.{node.attr}")
+        if isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr):
+            owner = bound.get(ast.unparse(node.value))
+            private |= {f"{owner}.{node.attr}"} if owner else set()
     return found, private
 
 
@@ -94,7 +94,8 @@ def at_run_time(source):
 
 def code_lines(source):
     """Lines that hold code: neither blank, nor a comment, nor a docstring."""
-    lines, nothing = set(), {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    nothing = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    lines = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in nothing:
             lines.update(range(token.start[0], token.end[0] + 1))
@@ -185,7 +186,7 @@ def test_a_fault_is_found(tmp_path, file, source, fault):
 
 # ------------------------------------------------------------------ other libraries
 
-LATER = {"sklearn", "statsmodels", "matplotlib", "joblib", "pooch", "tqdm", "yaml", "rdata", "tabulate", "distributed", "numba", "crowdkit"}
+LATER = set("sklearn statsmodels matplotlib joblib pooch tqdm yaml rdata tabulate distributed numba crowdkit".split())
 
 
 def loaded(code):
@@ -242,7 +243,7 @@ def test_every_import_is_declared():
 def test_the_same_lower_bound_everywhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
     bounds = {}
-    for requirement in [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]:
+    for requirement in chain(project["dependencies"], *project["optional-dependencies"].values()):
         name, _, bound = requirement.partition(">=")
         assert bounds.setdefault(name, bound) == bound
         assert bound or name.startswith("softlabel["), f"{name} has no lower bound"

@@ -24,8 +24,8 @@ _STAND_IN = {  # estimates on the real files, from which the stand-in is drawn
 def gastroenterology_stand_in(rng: np.random.Generator | int | None = 408) -> VoteData:
     """A *simulated* table of the size of the gastroenterology data, for readers who cannot get the files.
 
-    Features are normal with the correlations of the real five; true labels and the votes of seven clinicians are drawn from the
-    model fitted to the real votes. Nothing computed from it says anything about the real data.
+    Features are normal with the correlations of the real five; true labels and the votes of seven clinicians are drawn from
+    the model fitted to the real votes. Nothing computed from it says anything about the real data.
 
     Parameters
     ----------
