@@ -339,7 +339,8 @@ def shipped_histograms() -> dict[str, pd.DataFrame]:
 def _read_yaml(name: str) -> dict[str, Any]:
     import yaml
 
-    return yaml.safe_load(fetch(name).read_text(encoding="utf-8"))
+    content: dict[str, Any] = yaml.safe_load(fetch(name).read_text(encoding="utf-8"))
+    return content
 
 
 def vote_data(

@@ -8,17 +8,16 @@ from softlabel.datasets import VoteData, vote_data
 from softlabel.vote_models import sample_probabilities
 
 GASTRO_FEATURES = ["V113", "V173", "V475", "V489", "V603"]  # the five that the paper selects
-_STAND_IN = {  # estimates on the real files, from which the stand-in is drawn
-    "coef": [1.43, 0.30, 0.66, 0.51, -0.33, -0.25],  # of the fit to the votes, intercept first
-    "alpha0": 5.17,
-    "correlation": [
-        [1.00, 0.21, 0.27, -0.24, -0.16],
-        [0.21, 1.00, 0.57, -0.51, -0.46],
-        [0.27, 0.57, 1.00, -0.63, -0.33],
-        [-0.24, -0.51, -0.63, 1.00, 0.27],
-        [-0.16, -0.46, -0.33, 0.27, 1.00],
-    ],
-}
+# Estimates on the real files, from which the stand-in is drawn: the fit to the votes, intercept first, and the features.
+COEF = np.array([1.43, 0.30, 0.66, 0.51, -0.33, -0.25])
+ALPHA0 = 5.17
+CORRELATION = [
+    [1.00, 0.21, 0.27, -0.24, -0.16],
+    [0.21, 1.00, 0.57, -0.51, -0.46],
+    [0.27, 0.57, 1.00, -0.63, -0.33],
+    [-0.24, -0.51, -0.63, 1.00, 0.27],
+    [-0.16, -0.46, -0.33, 0.27, 1.00],
+]
 
 
 def gastroenterology_stand_in(rng: np.random.Generator | int | None = 408) -> VoteData:
@@ -43,10 +42,10 @@ def gastroenterology_stand_in(rng: np.random.Generator | int | None = 408) -> Vo
     """
     rng = np.random.default_rng(rng)
     items = pd.Index([f"simulated_{j + 1}" for j in range(76)], name="item")
-    X = rng.multivariate_normal(np.zeros(5), _STAND_IN["correlation"], size=76)
-    eta = _STAND_IN["coef"][0] + X @ _STAND_IN["coef"][1:]
+    X = rng.multivariate_normal(np.zeros(5), CORRELATION, size=76)
+    eta = COEF[0] + X @ COEF[1:]
     tau = np.column_stack([expit(eta), expit(-eta)])
-    p = sample_probabilities(tau, _STAND_IN["alpha0"], rng)[:, :1]
+    p = sample_probabilities(tau, ALPHA0, rng)[:, :1]
     annotators = [f"CLINICIAN {k}" for k in range(1, 8)]
     labels = pd.DataFrame(rng.random((76, 7)) < p, items, annotators).replace({True: "resection", False: "no-resection"})
     y = pd.Series((rng.random(76) < tau[:, 0]).astype(int), items, name="y")
