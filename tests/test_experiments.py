@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from softlabel import TwoClassNormal, fit_logistic, relative_efficiency, simulate_relative_efficiency
-from softlabel.experiments import _bootstrap_se, excess_errors
+from softlabel.experiments import bootstrap_se, excess_errors
 
 COLUMNS = ["delta", "m", "alpha0", "are", "re", "re_se"]
 
@@ -124,7 +124,7 @@ def test_bootstrap_error_is_the_delta_method_error(m, alpha0):
 def test_bootstrap_resamples_training_sets_as_a_whole():
     """Where both rules err alike on every training set the ratio does not vary; resampled apart, it would."""
     errors = np.random.default_rng(0).exponential(size=500)
-    se = _bootstrap_se(errors, np.column_stack([2 * errors, errors[::-1]]), np.random.default_rng(1))
+    se = bootstrap_se(errors, np.column_stack([2 * errors, errors[::-1]]), np.random.default_rng(1))
     assert se[0] < 1e-14 and se[1] > 0.03
 
 
