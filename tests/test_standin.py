@@ -7,7 +7,8 @@ from reference import GASTRO_FEATURES, R_ALPHA0, R_VOTES, gastro
 from scipy.special import expit
 
 from softlabel import estimate_alpha0, fit_logistic
-from softlabel.datasets import gastroenterology_stand_in, histogram_of_votes, shipped_histograms
+from softlabel.book.standin import gastroenterology_stand_in
+from softlabel.datasets import histogram_of_votes, shipped_histograms
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from softlabel import datasets
+from softlabel.book import standin
 from softlabel.book.exercises.marking import Names, Unfit, floats, numbers
 from softlabel.book.exercises.quantities import mean_over_items, newton, votes_pmf, weight
 from softlabel.logistic import fit_logistic
@@ -98,8 +99,8 @@ def ex_07_code() -> Names:
     try:
         data = datasets.load_gastroenterology()
     except datasets.DataFileError:
-        data = datasets.gastroenterology_stand_in()
-    X = data.X[datasets.GASTRO_FEATURES]
+        data = standin.gastroenterology_stand_in()
+    X = data.X[standin.GASTRO_FEATURES]
     X = (X - X.mean()) / X.std()
     labels = data.votes.pivot(index="item", columns="annotator", values="label").loc[X.index] == "resection"
     groups = [np.column_stack([k := part.sum(axis=1), part.shape[1] - k]) for part in (labels.iloc[:, :3], labels.iloc[:, 3:])]
