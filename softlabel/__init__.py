@@ -26,7 +26,8 @@ from softlabel.efficiency import (
 )
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
 from softlabel.joint import JointFit, fit_dirichlet_multinomial
-from softlabel.logistic import BatchFit, LogisticFit, fit_logistic, fit_logistic_batch
+from softlabel.fits import BatchFit, LogisticFit
+from softlabel.logistic import fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
 from softlabel.report import VoteReport, analyse_votes

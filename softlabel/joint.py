@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, gammaln, log_expit
 
-from softlabel.logistic import LogisticRule, fit_logistic, inverse, way_back
+from softlabel.fits import LogisticRule
+from softlabel.logistic import fit_logistic, inverse, way_back
 from softlabel.overdispersion import VoteTerms, best_omega, need_repeated_votes
 from softlabel.separation import centre_and_scale, column_sums
 from softlabel.validation import (

@@ -10,185 +10,36 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cache, reduce
 from operator import add
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit, ndtr, ndtri, xlogy
+from scipy.special import log_expit, xlogy
 from threadpoolctl import ThreadpoolController
 
-from softlabel.separation import Separation, centre_and_scale, column_sums, explain_rank, separation_of
+from softlabel.fits import BatchFit, LogisticFit
+from softlabel.separation import centre_and_scale, column_sums, explain_rank, separation_of
 from softlabel.validation import (
     Array,
     ConvergenceWarning,
     SeparationWarning,
     align,
+    as_choice,
     as_features,
-    as_level,
+    as_labels_or_counts,
     as_positive,
     as_votes,
     as_whole,
 )
 
 CACHE = 1 << 16  # numbers in an array that a core keeps at hand
+METHODS = ("mle", "firth")
 FEW = 4  # coefficients: with so few, products of features are worth their memory
 COLLINEAR = 1e10  # variance inflation factor from which a column counts as a combination of the others
 LOST_INFORMATION = 1e12  # trace(H^-1 H_0) above this: the labels say nothing about some direction, and H is rounding error
-
-
-@dataclass(frozen=True, eq=False)
-class LogisticRule:
-    """What any fit of a logistic regression can do for new items, whatever its likelihood was.
-
-    Attributes
-    ----------
-    coef : (p + 1,) ndarray
-        Coefficients, intercept first.
-    converged : bool
-        Whether the iteration reached a maximum of the likelihood.
-    n_iter : int
-        Number of steps.
-    separation : {"none", "quasi", "complete"}
-        Whether the features separate the labels, so that no maximum exists.
-    log_likelihood : float
-        Logarithm of the likelihood at ``coef``.
-    n_items : int
-        Number of items that have a vote.
-    n_without_votes : int
-        Number of items that have none: they contribute nothing.
-    feature_names : list of str
-    """
-
-    coef: Array
-    converged: bool
-    n_iter: int
-    separation: Separation
-    log_likelihood: float
-    n_items: int
-    n_without_votes: int
-    feature_names: list[str]
-
-    def linear_predictor(self, X: ArrayLike) -> Array:
-        """beta'x (n,) of new items; columns of a DataFrame are found by their names."""
-        if isinstance(X, pd.DataFrame) and set(map(str, X.columns)) >= set(self.feature_names):
-            X = X.rename(columns=str)[self.feature_names]
-        elif isinstance(X, pd.DataFrame) and self.feature_names != [f"x{k + 1}" for k in range(len(self.feature_names))]:
-            missing = [name for name in self.feature_names if name not in map(str, X.columns)]
-            raise ValueError(f"X has no column {missing[0]!r}, to which the model was fitted")
-        X, _ = as_features(X)
-        if X.shape[1] != len(self.feature_names):
-            raise ValueError(f"X has {X.shape[1]} columns but the model was fitted to {self.feature_names}")
-        return self.coef[0] + X @ self.coef[1:]
-
-    def posterior(self, X: ArrayLike) -> Array:
-        """Posterior probabilities (n, 2) of new items, column 0 the positive class, each computed without rounding."""
-        eta = self.linear_predictor(X)
-        return np.column_stack([expit(eta), expit(-eta)])
-
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Labels (n,) of new items: 1 where the positive class has a posterior probability above one half."""
-        return (self.linear_predictor(X) > 0).astype(np.int64)
-
-    def describe(self, *numbers: str) -> str:
-        """The fit in a line, after its items and coefficients the numbers given."""
-        state = "converged" if self.converged else "NOT converged"
-        if self.separation != "none":
-            state += f", {self.separation} separation"
-        items = f"{self.n_items} items" + (f", {self.n_without_votes} more without votes" if self.n_without_votes else "")
-        coefs = ", ".join(f"{n} {c:.4g}" for n, c in zip(["intercept", *self.feature_names], self.coef))
-        return f"{type(self).__name__}({'; '.join([items, coefs, *numbers, state])})"
-
-
-@dataclass(frozen=True, eq=False)
-class LogisticFit(LogisticRule):
-    """A logistic regression fitted to labels or vote counts; made by :func:`fit_logistic`.
-
-    The attributes of :class:`LogisticRule`; the log-likelihood is sum_j s_j1 log tau_1(y_j) + s_j2 log tau_2(y_j), without
-    binomial coefficients, as in the paper.
-
-    Attributes
-    ----------
-    deviance : float
-        Twice the log-likelihood ratio of a model with one probability an item to this one.
-    dispersion : float
-        Pearson's statistic divided by its degrees of freedom; above 1 for overdispersed votes, nan without any degree.
-    """
-
-    deviance: float
-    dispersion: float
-    _cov: dict[str, Array] = field(repr=False)
-
-    def cov(self, kind: Literal["sandwich", "model"] = "sandwich") -> Array:
-        """Covariance (p + 1, p + 1) of the coefficients.
-
-        Parameters
-        ----------
-        kind : {"sandwich", "model"}
-            "model" is the inverse of H, right if all votes are independent draws from tau. "sandwich" is H^-1 G H^-1, where G
-            sums the squared scores of the items: right also if the votes on an item are correlated.
-
-        Raises
-        ------
-        ValueError
-            If ``kind`` is neither.
-
-        Notes
-        -----
-        H and G of Theorem 1 of Ahfock & McLachlan (2021), as sums over the items.
-        """
-        if not isinstance(kind, str) or kind not in ("sandwich", "model"):
-            raise ValueError(f"kind must be 'sandwich' or 'model', got {kind!r}")
-        return self._cov[kind].copy()
-
-    def stderr(self, kind: Literal["sandwich", "model"] = "sandwich") -> Array:
-        """Standard errors (p + 1,) of the coefficients; ``kind`` as in :meth:`cov`."""
-        return np.sqrt(np.maximum(np.diag(self.cov(kind)), 0))  # rounding, where every vote is met exactly
-
-    def summary(self, kind: Literal["sandwich", "model"] = "sandwich", level: float = 0.95) -> pd.DataFrame:
-        """Table of coefficients with standard errors, Wald tests and intervals; ``kind`` as in :meth:`cov`."""
-        level = as_level(level)
-        stderr = self.stderr(kind)
-        with np.errstate(divide="ignore", invalid="ignore"):  # no residual at all: a sandwich of zero
-            z = self.coef / stderr
-        reach = -ndtri((1 - level) / 2) * stderr
-        columns = {
-            "coef": self.coef,
-            "stderr": stderr,
-            "z": z,
-            "pvalue": 2 * ndtr(-np.abs(z)),
-            "lower": self.coef - reach,
-            "upper": self.coef + reach,
-        }
-        return pd.DataFrame(columns, index=pd.Index(["intercept", *self.feature_names], name="feature"))
-
-    def __repr__(self) -> str:
-        return self.describe(f"log-likelihood {self.log_likelihood:.6g}")
-
-
-@dataclass(frozen=True, eq=False)
-class BatchFit:
-    """Logistic regressions fitted to R data sets; made by :func:`fit_logistic_batch`.
-
-    Attributes
-    ----------
-    coef : (R, p + 1) ndarray
-        Coefficients of each data set, intercept first.
-    converged : (R,) ndarray of bool
-        False where the iteration did not end, most often because the labels are separated.
-    n_iter : (R,) ndarray of int
-        Number of Newton steps.
-    """
-
-    coef: Array
-    converged: NDArray[np.bool_]
-    n_iter: np.ndarray
-
-    def __repr__(self) -> str:
-        return f"BatchFit({len(self.coef)} data sets, {int(self.converged.sum())} converged; coef {self.coef.shape})"
 
 
 def fit_logistic(
@@ -250,7 +101,7 @@ def fit_logistic(
     >>> fit.predict([[1.0], [2.0]])
     array([0, 1])
     """
-    max_iter, tol, firth = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol"), as_method(method)
+    max_iter, tol, firth = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol"), as_choice(method, "method", METHODS) == "firth"
     y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
     X, names = as_features(X, keep_float32=True)
     counts = as_votes(y_or_counts, X.shape[:1], positive)
@@ -303,13 +154,6 @@ def fit_logistic(
     )
 
 
-def as_method(method: str) -> bool:
-    """Whether the method is Firth's."""
-    if not isinstance(method, str) or method not in ("mle", "firth"):
-        raise ValueError(f"method must be 'mle' or 'firth', got {method!r}")
-    return method == "firth"
-
-
 def _centre_and_scale(X: Array) -> tuple[Array, Array]:
     """Of features (n, p), block by block."""
     total, low, high = zip(*in_threads(lambda rows: column_sums(X[rows].T), blocks(*X.shape)))
@@ -359,17 +203,13 @@ def fit_logistic_batch(
     >>> fit_logistic_batch(X, y)
     BatchFit(100 data sets, 100 converged; coef (100, 3))
     """
-    max_iter, tol, firth = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol"), as_method(method)
+    max_iter, tol, firth = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol"), as_choice(method, "method", METHODS) == "firth"
     X, names = as_features(X, ndim=(3,), keep_float32=True)
-    counts = as_votes(y_or_counts, X.shape[:2], positive)
+    votes = as_labels_or_counts(y_or_counts, X.shape[:2], positive)
 
     def fit(sets: slice) -> tuple[Array, ...]:
-        features = np.ascontiguousarray(X[sets].transpose(0, 2, 1), dtype=float)
-        centre, scale = centre_and_scale(X.shape[1], *column_sums(features))
-        x = standardised(features, centre, scale)
-        data = _DataSets(x, *split(counts[sets]), products_of_features(x) if x.shape[1] <= FEW else None)
-        zero = np.zeros(x.shape[:2])
-        beta, *rest = newton(data, zero, max_iter * (10 if firth else 1), tol, firth)
+        data, centre, scale = _data_sets(X[sets], votes[sets])
+        beta, *rest = newton(data, np.zeros((len(centre), len(names) + 1)), max_iter * (10 if firth else 1), tol, firth)
         coef = beta / np.c_[np.ones(len(beta)), scale]
         coef[:, 0] -= (coef[:, 1:] * centre).sum(axis=1)
         return coef, *rest
@@ -378,7 +218,7 @@ def fit_logistic_batch(
     coef, converged, n_iter, full_rank = (np.concatenate(part) for part in zip(*parts))
     if not full_rank.all():
         r = int(np.argmin(full_rank))
-        raise ValueError(f"data set {r}: {explain_rank(X[r], counts[r], names)}")
+        raise ValueError(f"data set {r}: {explain_rank(X[r], as_votes(votes[r], X.shape[1:2]), names)}")
     if not np.isfinite(coef).all():
         r = int(np.argmin(np.isfinite(coef).all(axis=1)))
         raise ValueError(f"data set {r}: a column of X varies by less than 1e-300: change its unit")
@@ -394,20 +234,42 @@ def fit_logistic_batch(
 
 @dataclass(frozen=True)
 class _DataSets:
-    """R data sets of n items: standardised features x (R, q, n), row 0 the intercept, and votes for each class (R, n)."""
+    """R data sets of n items: standardised features and votes."""
 
-    x: Array
-    positive: Array
+    features: Array  # (R, k, n): the intercept, p columns, and products of each two of them if q = p + 1 is small
+    q: int
+    positive: Array  # votes (R, n) for each class, and in all
     negative: Array
-    products: Array | None = None  # of each two features, (R, q (q + 1) / 2, n)
+    votes: Array
+
+    @property
+    def x(self) -> Array:
+        return self.features[:, : self.q]
 
     def total(self, statistic: Callable[..., Any], *args: Array) -> Any:
         """A statistic that sums over the items."""
         return statistic(self, *args)
 
     def keep(self, which: NDArray[np.bool_]) -> "_DataSets":
-        products = None if self.products is None else self.products[which]
-        return _DataSets(self.x[which], self.positive[which], self.negative[which], products)
+        arrays = {name: getattr(self, name)[which] for name in ("features", "positive", "negative", "votes")}
+        return replace(self, **arrays)
+
+
+def _data_sets(X: Array, votes: Array, centre: Array | None = None, scale: Array | None = None) -> tuple[_DataSets, Array, Array]:
+    """From X (R, n, p), which is standardised, and labels (R, n) or counts (R, n, 2); also what standardises it."""
+    R, n, p = X.shape
+    pairs = list(zip(*np.triu_indices(p))) if p < FEW and centre is None else []
+    features = np.empty((R, 1 + p + len(pairs), n))
+    features[:, 0], columns = 1, features[:, 1 : p + 1]
+    columns[...] = X.transpose(0, 2, 1)
+    if centre is None:
+        centre, scale = centre_and_scale(n, *column_sums(columns))
+    columns -= centre[..., None]
+    columns /= scale[..., None]
+    for row, (i, k) in enumerate(pairs, p + 1):
+        np.multiply(columns[:, i], columns[:, k], out=features[:, row])
+    positive, negative = (votes, 1 - votes) if votes.ndim == 2 else (np.array(votes[..., k], float) for k in (0, 1))
+    return _DataSets(features, p + 1, positive, negative, positive + negative), centre, scale
 
 
 @dataclass(frozen=True)
@@ -421,8 +283,7 @@ class _Blocks:
 
     def total(self, statistic: Callable[..., Any], *args: Array) -> Any:
         def of_block(rows: slice) -> Any:
-            x = standardised(self.X[rows].T[None], self.centre, self.scale)
-            return statistic(_DataSets(x, *split(self.counts[None, rows])), *args)
+            return statistic(_data_sets(self.X[None, rows], self.counts[None, rows], self.centre, self.scale)[0], *args)
 
         return reduce(lambda sums, more: tuple(map(add, sums, more)), in_threads(of_block, blocks(*self.X.shape)))
 
@@ -449,20 +310,25 @@ def newton(data: Any, beta: Array, max_iter: int, tol: float, firth: bool = Fals
         reach = np.abs(newton_step).sum(axis=1)
         if iteration == 1:
             newton_step /= unexplained(gradient, newton_step, H)[:, None]
-        else:  # far out the weights vanish and a full step means nothing: it may at most turn the linear predictors round
+        elif reach.max() > 5:  # far out the weights vanish and a full step means nothing: it may at most turn all eta round
             newton_step *= np.minimum(1, (5 + np.abs(here).sum(axis=1)) / np.maximum(reach, 5))[:, None]
         # If the log-likelihood now falls steeply along the last step, that step was too long: take half of it back.
-        too_long = (gradient * step).sum(axis=1) < -rise / 2
-        back_off = np.where(too_long, back_off / 2, 1.0)
-        move = np.where(too_long[:, None], -back_off[:, None] * step, newton_step)
-        step = np.where(too_long[:, None], step, newton_step)
-        rise = np.where(too_long, rise, (gradient * newton_step).sum(axis=1))
+        too_long = np.einsum("rq,rq->r", gradient, step) < -rise / 2
+        new_rise = np.einsum("rq,rq->r", gradient, newton_step)
+        if too_long.any():
+            back_off = np.where(too_long, back_off / 2, 1.0)
+            move = np.where(too_long[:, None], -back_off[:, None] * step, newton_step)
+            step, rise = np.where(too_long[:, None], step, newton_step), np.where(too_long, rise, new_rise)
+        else:
+            move, step, rise, back_off = newton_step, newton_step, new_rise, np.ones(len(here))
         beta[left[moving]] += move[moving]
         n_iter[left[moving]] = iteration
 
         ends = moving & ~too_long & (reach <= (tol if firth else tol**0.5))
-        information = np.einsum("rij,rji->r", H_inverse, H_0[left])
-        converged[left[ends]] = firth | (information[ends] < LOST_INFORMATION)
+        if not ends.any():
+            continue
+        information = np.einsum("rij,rji->r", H_inverse[ends], H_0[left[ends]])
+        converged[left[ends]] = firth | (information < LOST_INFORMATION)
         moving = moving & ~ends
         if not moving.any():
             break
@@ -474,51 +340,62 @@ def newton(data: Any, beta: Array, max_iter: int, tol: float, firth: bool = Fals
 
 def score_and_information(data: _DataSets, beta: Array) -> tuple[Array, Array]:
     """Gradient (R, q) of the log-likelihood, and H (R, q, q)."""
-    _, residual, weight = residuals_and_weights(data, beta)
+    residual, weight = residuals_and_weights(data, beta)
     return product(data.x, residual), weighted_products(data, weight)
 
 
-def residuals_and_weights(data: _DataSets, beta: Array) -> tuple[Array, Array, Array]:
-    """eta, s - m tau and m tau (1 - tau) of the items (R, n), without a difference of nearly equal numbers."""
-    s, f = data.positive, data.negative
+def residuals_and_weights(data: _DataSets, beta: Array) -> tuple[Array, Array]:
+    """s - m tau and m tau (1 - tau) of the items (R, n), without a difference of nearly equal numbers."""
     if not beta.any():
-        return np.zeros_like(s), (s - f) / 2, (s + f) / 4
-    eta = np.clip((beta[:, None] @ data.x)[:, 0], -700, 700)
-    odds = np.exp(eta)
-    tau_2 = 1 / (1 + odds)
+        return (data.positive - data.negative) / 2, data.votes / 4
+    eta = linear_predictors(data, beta)
+    if np.abs(beta).sum(axis=1).max() > 700:  # else no eta is as large
+        np.clip(eta, -700, 700, out=eta)
+    odds = np.exp(eta, out=eta)
+    tau_2 = np.add(odds, 1)
+    np.reciprocal(tau_2, out=tau_2)
     tau_1 = np.multiply(odds, tau_2, out=odds)
-    residual = s * tau_2
-    residual -= f * tau_1
+    residual = data.positive * tau_2
+    residual -= data.negative * tau_1
     tau_1 *= tau_2
-    tau_1 *= s + f
-    return eta, residual, tau_1
+    tau_1 *= data.votes
+    return residual, tau_1
+
+
+def linear_predictors(data: _DataSets, beta: Array) -> Array:
+    """beta' x of the items (R, n)."""
+    return (beta[:, None] @ data.x)[:, 0]
 
 
 def weighted_products(data: _DataSets, weight: Array) -> Array:
     """sum_j weight_j x_j x_j' (R, q, q)."""
-    q = data.x.shape[1]
-    if data.products is None:
-        return (data.x * weight[:, None]) @ data.x.transpose(0, 2, 1)
-    H = np.empty((len(weight), q, q))
+    if data.features.shape[1] > data.q:
+        return product(data.features, weight)[:, _row_of_product(data.q)]
+    return (data.x * weight[:, None]) @ data.x.transpose(0, 2, 1)
+
+
+@cache
+def _row_of_product(q: int) -> NDArray[np.int64]:
+    """Row (q, q) of the features that holds the product of each two: with the intercept, a feature is its own."""
+    row = np.empty((q, q), np.int64)
     i, k = np.triu_indices(q)
-    H[:, i, k] = H[:, k, i] = product(data.products, weight)
-    return H
+    row[i, k] = row[k, i] = np.arange(len(i))
+    return row
 
 
 def firth_score(data: _DataSets, beta: Array, H_inverse: Array) -> tuple[Array]:
     """Gradient (R, q) of Firth's penalty: the leverage of each item times 1/2 - tau."""
-    eta, _, weight = residuals_and_weights(data, beta)
+    _, weight = residuals_and_weights(data, beta)
     leverage = weight * (data.x * (H_inverse @ data.x)).sum(axis=1)
-    return (product(data.x, -leverage * np.tanh(eta / 2) / 2),)
+    return (product(data.x, -leverage * np.tanh(linear_predictors(data, beta) / 2) / 2),)
 
 
 def fit_statistics(data: _DataSets, beta: Array) -> tuple[Array, ...]:
     """Log-likelihood, that of one probability an item, Pearson's statistic, H, and G, the sum of squared scores."""
-    s, f = data.positive, data.negative
-    eta = (beta[:, None] @ data.x)[:, 0]
-    _, residual, weight = residuals_and_weights(data, beta)
+    s, f, eta = data.positive, data.negative, linear_predictors(data, beta)
+    residual, weight = residuals_and_weights(data, beta)
     log_likelihood = (s * log_expit(eta) + f * log_expit(-eta)).sum(axis=1)
-    share = s / np.maximum(s + f, 1)
+    share = s / np.maximum(data.votes, 1)
     saturated = (xlogy(s, share) + xlogy(f, 1 - share)).sum(axis=1)
     pearson = np.divide(residual**2, weight, out=np.zeros_like(weight), where=weight > 0).sum(axis=1)
     return log_likelihood, saturated, pearson, weighted_products(data, weight), weighted_products(data, residual**2)
@@ -527,9 +404,10 @@ def fit_statistics(data: _DataSets, beta: Array) -> tuple[Array, ...]:
 def inverse(H: Array) -> tuple[Array, Array]:
     """H^-1 (R, q, q), and the largest variance inflation factor (R,): 1 for orthogonal columns, beyond bounds for collinear ones."""
     d = 1 / np.sqrt(np.maximum(np.einsum("rii->ri", H), 1e-200))
+    units = d[:, :, None] * d[:, None]
     # With 1e-14 on a diagonal of ones, a singular H does not fail.
-    unit = np.linalg.inv(d[:, :, None] * H * d[:, None] + 1e-14 * np.eye(H.shape[-1]))
-    return d[:, :, None] * unit * d[:, None], np.einsum("rii->ri", unit).max(axis=1)
+    inverse_of_unit = np.linalg.inv(units * H + 1e-14 * np.eye(H.shape[-1]))
+    return units * inverse_of_unit, np.einsum("rii->ri", inverse_of_unit).max(axis=1)
 
 
 def unexplained(gradient: Array, step: Array, H: Array) -> Array:
@@ -546,30 +424,6 @@ def unexplained(gradient: Array, step: Array, H: Array) -> Array:
 def product(A: Array, v: Array) -> Array:
     """Matrices times vectors, (R, i, j) and (R, j)."""
     return (A @ v[..., None])[..., 0]
-
-
-def standardised(features: Array, centre: Array, scale: Array) -> Array:
-    """x (R, q, n) from features (R, p, n)."""
-    R, p, n = features.shape
-    x = np.empty((R, p + 1, n))
-    x[:, 0] = 1
-    np.subtract(features, centre[..., None], out=x[:, 1:])
-    x[:, 1:] /= scale[..., None]
-    return x
-
-
-def split(counts: Array) -> tuple[Array, Array]:
-    """Votes for each class (R, n), each along memory."""
-    return tuple(np.ascontiguousarray(counts[..., k], dtype=float) for k in (0, 1))
-
-
-def products_of_features(x: Array) -> Array:
-    """Each two rows of x multiplied, (R, q (q + 1) / 2, n): then H is one matrix times the weights."""
-    i, k = np.triu_indices(x.shape[1])
-    out = np.empty((len(x), len(i), x.shape[2]))
-    for row in range(len(i)):
-        np.multiply(x[:, i[row]], x[:, k[row]], out=out[:, row])
-    return out
 
 
 def way_back(centre: Array, scale: Array) -> Array:

@@ -1,13 +1,11 @@
 """Data for which logistic regression has no answer: separated labels, and features without full rank."""
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softlabel.fits import Separation
 from softlabel.validation import Array, align, as_features, as_votes
 
-Separation = Literal["none", "quasi", "complete"]
 ROUNDING = 1e-9  # of a margin, relative to the rule
 
 

@@ -5,6 +5,7 @@ data set) and what would be valid.
 """
 
 import numbers
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -106,6 +107,12 @@ def as_votes(y_or_counts: ArrayLike, shape: tuple[int, ...], positive: object = 
 
     Labels are 0 and 1, or any two values of which ``positive`` is the positive class. The array may be the caller's own.
     """
+    votes = as_labels_or_counts(y_or_counts, shape, positive)
+    return np.stack([votes, 1 - votes], axis=-1) if votes.ndim == len(shape) else votes
+
+
+def as_labels_or_counts(y_or_counts: ArrayLike, shape: tuple[int, ...], positive: object = None) -> Array:
+    """As :func:`as_votes`, but labels stay labels, 0 and 1."""
     if positive is not None:
         y_or_counts = _is_positive(y_or_counts, len(shape), positive)
     elif words := _labels_that_are_no_numbers(y_or_counts, len(shape)):
@@ -120,18 +127,17 @@ def as_votes(y_or_counts: ArrayLike, shape: tuple[int, ...], positive: object = 
                 f"{place('y', at)} is {array[at]:g}: labels must be 0 or 1 (1 is the positive class), or positive= must say "
                 "which of two labels is the positive class"
             )
-        counts = np.stack([array, 1 - array], axis=-1)
     else:
-        counts = as_counts(array, "counts")
-        if counts.shape[-1] != 2:
+        array = as_counts(array, "counts")
+        if array.shape[-1] != 2:
             raise ValueError(
-                f"counts must have 2 columns (positive, negative votes) for logistic regression, got {counts.shape[-1]}"
+                f"counts must have 2 columns (positive, negative votes) for logistic regression, got {array.shape[-1]}"
             )
-    if counts.shape[:-1] != shape:
+    if array.shape[: len(shape)] != shape:
         raise ValueError(
-            f"y_or_counts has {counts.shape[:-1]} items but X has {shape}: one label or one row of counts an item"
+            f"y_or_counts has {array.shape[: len(shape)]} items but X has {shape}: one label or one row of counts an item"
         )
-    return counts
+    return array
 
 
 def _is_positive(y: ArrayLike, ndim: int, positive: object) -> NDArray[np.bool_]:
@@ -288,6 +294,13 @@ def single(value: object) -> float:
         return float(value) if isinstance(value, numbers.Real) else np.nan
     except OverflowError:
         return np.inf
+
+
+def as_choice(value: str, name: str, choices: Sequence[str]) -> str:
+    """One of several words."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value
 
 
 def as_rng(rng: np.random.Generator | int | None) -> np.random.Generator:

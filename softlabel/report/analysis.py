@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softlabel.labellers import compare_annotators
-from softlabel.logistic import LogisticFit, fit_logistic
+from softlabel.fits import LogisticFit
+from softlabel.logistic import fit_logistic
 from softlabel.report import parts, rivals
 from softlabel.report.result import VoteReport
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes

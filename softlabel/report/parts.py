@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.special import chdtrc, ndtri
 
 from softlabel.efficiency import pooled_efficiency
-from softlabel.logistic import LogisticFit
+from softlabel.fits import LogisticFit
 from softlabel.overdispersion import OverdispersionTest, VoteTerms, alpha0_interval, estimate_alpha0, overdispersion_test
 from softlabel.validation import Array
 from softlabel.vote_models import dm_logpmf, share_in_band

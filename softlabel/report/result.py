@@ -10,7 +10,7 @@ import pandas as pd
 
 from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import differing_annotators
-from softlabel.logistic import LogisticFit
+from softlabel.fits import LogisticFit
 from softlabel.overdispersion import OverdispersionTest
 from softlabel.report import parts
 from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, shown
