@@ -78,9 +78,7 @@ class JavaScript:
 
     def __init__(self, driver, folder, model=MODEL):
         (folder / "model.js").write_text(model, "utf8")
-        (folder / "a.html").write_text(
-            "<!doctype html><meta charset=utf-8><script src=model.js></script>"
-        )
+        (folder / "a.html").write_text("<!doctype html><meta charset=utf-8><script src=model.js></script>")
         driver.get((folder / "a.html").as_uri())
         self.driver = driver
 
@@ -99,10 +97,7 @@ def check_votes(js):
         pmf = f"softlabel.votePmf(k, {m}, tau, alpha0)"
         ours = js(pmf, alpha0=ALPHAS, tau=TAUS, k=k)
         votes = np.column_stack([k, m - k])
-        theirs = [
-            [sl.dm_logpmf(votes, np.tile([t, 1 - t], (m + 1, 1)), a) for t in TAUS]
-            for a in ALPHAS
-        ]
+        theirs = [[sl.dm_logpmf(votes, np.tile([t, 1 - t], (m + 1, 1)), a) for t in TAUS] for a in ALPHAS]
         np.testing.assert_allclose(ours, np.exp(theirs), rtol=1e-9)
         np.testing.assert_allclose(ours.sum(axis=-1), 1, rtol=1e-12)
 
@@ -121,9 +116,7 @@ def check_normal(js):
     theirs = [pair.posterior(y[:, None])[:, 0] for pair in pairs]
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     ours = js("softlabel.density(y, delta)", delta=DELTAS, y=y)
-    theirs = [
-        (stats.norm.pdf(y, d / 2) + stats.norm.pdf(y, -d / 2)) / 2 for d in DELTAS
-    ]
+    theirs = [(stats.norm.pdf(y, d / 2) + stats.norm.pdf(y, -d / 2)) / 2 for d in DELTAS]
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     ours = js("softlabel.bayesError(delta)", delta=DELTAS)
     np.testing.assert_allclose(ours, [p.bayes_error() for p in pairs], rtol=1e-12)
@@ -160,9 +153,7 @@ def check_budget(js):
     alphas = np.array(ALPHAS[:-2])
     items = 1000 / (np.array(PRICES)[:, None] + ms)
     theirs = items[None] * sl.relative_efficiency(ms, alphas[:, None])[:, None]
-    ours = js(
-        "softlabel.worth(1000, m, alpha0, price)", alpha0=alphas, price=PRICES, m=ms
-    )
+    ours = js("softlabel.worth(1000, m, alpha0, price)", alpha0=alphas, price=PRICES, m=ms)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     best = js("softlabel.bestWhole(alpha0, price)", alpha0=alphas, price=PRICES)
     found = np.take_along_axis(theirs, best.astype(int)[..., None] - 1, 2)[..., 0]
@@ -177,20 +168,19 @@ def check_design(js):
     budgets, prices = [12, 33, 1000], [*PRICES, 0.3]
     ours = js(
         "(d => [d.n, d.m, d.worth])(softlabel.design(b, alpha0, price))",
-        b=budgets, alpha0=ALPHAS[1:-1], price=[p for p in prices if p < 11],
+        b=budgets,
+        alpha0=ALPHAS[1:-1],
+        price=[p for p in prices if p < 11],
     )
     theirs = [
-        [[sl.design_votes(budget=b, cost_item=p, cost_vote=1, alpha0=a)
-          for p in prices if p < 11] for a in ALPHAS[1:-1]] for b in budgets
+        [[sl.design_votes(budget=b, cost_item=p, cost_vote=1, alpha0=a) for p in prices if p < 11] for a in ALPHAS[1:-1]]
+        for b in budgets
     ]
     wanted = [[[[d.n_items, d.m, d.worth] for d in row] for row in t] for t in theirs]
     np.testing.assert_allclose(ours, wanted, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "check",
-    [check_votes, check_worth, check_normal, check_items, check_budget, check_design],
-)
+@pytest.mark.parametrize("check", [check_votes, check_worth, check_normal, check_items, check_budget, check_design])
 def test_formulas_are_those_of_the_package(driver, tmp_path, check):
     check(JavaScript(driver, tmp_path))
 
@@ -266,9 +256,7 @@ def state(driver, figure):
     return {
         "values": [o.text for o in place.find_elements(By.TAG_NAME, "output")],
         "sentence": place.find_element(By.CLASS_NAME, "explore-sentence").text,
-        "picture": place.find_element(By.CLASS_NAME, "explore-picture").get_property(
-            "innerHTML"
-        ),
+        "picture": place.find_element(By.CLASS_NAME, "explore-picture").get_property("innerHTML"),
     }
 
 
@@ -312,9 +300,7 @@ def touch(driver, element, *xs, y=0.5):
     )
 
     def send(kind, points):
-        driver.execute_cdp_cmd(
-            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": points}
-        )
+        driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     kinds = ["touchStart"] + ["touchMove"] * (len(xs) - 1)
     for kind, x in zip(kinds, xs):
@@ -402,10 +388,7 @@ def test_sentence_is_true(page, figure, name):
 
 
 def numbers(driver, selector, attribute):
-    script = (
-        "return [...document.querySelectorAll(arguments[0])]"
-        ".map(e => Number(e.getAttribute(arguments[1])))"
-    )
+    script = "return [...document.querySelectorAll(arguments[0])].map(e => Number(e.getAttribute(arguments[1])))"
     return np.array(driver.execute_script(script, selector, attribute))
 
 
@@ -429,13 +412,8 @@ def test_cursor_and_number_are_where_the_sliders_say(page):
     for key in (Keys.NULL, 3 * Keys.ARROW_RIGHT):
         slider(page, "fig-explore-worth", "m").send_keys(key)
         alpha0, m = map(float, state(page, "fig-explore-worth")["values"])
-        place = page.execute_script(
-            f"return [{svg}.scale('x').apply({m}), {svg}.scale('y').apply({alpha0})]"
-        )
-        dot = [
-            numbers(page, "#fig-explore-worth [aria-label=dot] circle", f"c{axis}")[0]
-            for axis in "xy"
-        ]
+        place = page.execute_script(f"return [{svg}.scale('x').apply({m}), {svg}.scale('y').apply({alpha0})]")
+        dot = [numbers(page, "#fig-explore-worth [aria-label=dot] circle", f"c{axis}")[0] for axis in "xy"]
         np.testing.assert_allclose(dot, place, atol=0.01)
         texts = page.find_elements(By.CSS_SELECTOR, "#fig-explore-worth svg text")
         number = f"{sl.relative_efficiency(m, alpha0):.3g}"
@@ -461,10 +439,7 @@ def test_the_dot_is_on_top_of_the_curve(page):
         line = page.find_element(By.CSS_SELECTOR, f"#{figure} [aria-label=line] path")
         points = re.findall(r"[ML,]([\d.]+),([\d.]+)", line.get_attribute("d"))
         highest = min(np.array(points, float), key=lambda point: point[1])
-        dot = [
-            numbers(page, f"#{figure} [aria-label=dot] circle", f"c{axis}")[0]
-            for axis in "xy"
-        ]
+        dot = [numbers(page, f"#{figure} [aria-label=dot] circle", f"c{axis}")[0] for axis in "xy"]
         np.testing.assert_allclose(dot, highest, atol=0.01)
 
 
@@ -573,8 +548,7 @@ def test_nothing_sticks_out(site, driver, width):
         for key in (Keys.HOME, Keys.END):
             slider(driver, figure, name).send_keys(key)
             room, needed = driver.execute_script(
-                "const page = document.documentElement;"
-                "return [page.clientWidth, page.scrollWidth];"
+                "const page = document.documentElement;return [page.clientWidth, page.scrollWidth];"
             )
             assert needed <= room, (figure, name)
 
@@ -582,9 +556,7 @@ def test_nothing_sticks_out(site, driver, width):
 def loaded(driver, site, address):
     """Files that a page loads, formulas aside."""
     driver.get(address)
-    names = driver.execute_script(
-        "return performance.getEntriesByType('resource').map(e => e.name)"
-    )
+    names = driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
     paths = {site / unquote(urlsplit(n).path)[1:] for n in names if n[:5] != "data:"}
     return {path for path in paths if "mathjax" not in str(path).lower()}
 
