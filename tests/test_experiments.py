@@ -150,12 +150,6 @@ def test_numbers_depend_on_neither_workers_nor_backend(study, arguments):
     pd.testing.assert_frame_equal(frame, one, check_exact=True)
 
 
-@pytest.mark.parametrize("parameters", [{"n": 60, "p": 1}, {"n": 80, "p": 4}])
-def test_numbers_of_other_sizes_do_not_depend_on_the_workers(parameters):
-    one = simulate_relative_efficiency(**STUDY | parameters, n_jobs=1)
-    pd.testing.assert_frame_equal(simulate_relative_efficiency(**STUDY | parameters), one, check_exact=True)
-
-
 # ------------------------------------------------------------------ R's iteration
 
 

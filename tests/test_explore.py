@@ -332,59 +332,43 @@ def unanimous(m, tau, alpha0):
     return np.exp(sl.dm_logpmf(votes, tau, alpha0)).sum()
 
 
-def say_votes(alpha0, m, tau):
-    return (
-        f"{m:g} labellers at α₀ = {alpha0:g} and τ₁ = {tau:g} are unanimous on "
-        f"{unanimous(m, tau, alpha0):.0%} of such items; if they voted "
-        f"independently, on {unanimous(m, tau, np.inf):.0%}. Either way the mean "
-        f"is {m * tau:.3g} positive votes."
-    )
+def said_votes(alpha0, m, tau):
+    share = [f"{unanimous(m, tau, a):.0%}" for a in (alpha0, np.inf)]
+    return [f"{m:g} labellers", f"α₀ = {alpha0:g}", f"τ₁ = {tau:g}", *share, f"{m * tau:.3g} positive"]
 
 
-def say_worth(alpha0, m):
-    return (
-        f"{m:g} labellers at α₀ = {alpha0:g} are worth "
-        f"{sl.relative_efficiency(m, alpha0):.3g} true labels. However many there "
-        f"are, they stay below {1 + alpha0:.3g}."
-    )
+def said_worth(alpha0, m):
+    worth = f"{sl.relative_efficiency(m, alpha0):.3g} true labels"
+    return [f"{m:g} labellers", f"α₀ = {alpha0:g}", worth, f"below {1 + alpha0:.3g}"]
 
 
-def say_noise(delta):
+def said_noise(delta):
     pair = sl.TwoClassNormal.canonical(delta)
-    share = 2 * pair.fisher_information()[0, 0]
-    return (
-        f"At Δ = {delta:g}, {share:.0%} of the labels are wrong; among these 300 "
-        f"items {static_items(delta)[1].sum()} are. The best rule errs on "
-        f"{pair.bayes_error():.0%} of the items."
-    )
+    shares = f"{2 * pair.fisher_information()[0, 0]:.0%}", f"{pair.bayes_error():.0%}"
+    return [f"Δ = {delta:g}", *shares, f"items {static_items(delta)[1].sum()} are"]
 
 
-def say_budget(alpha0, price):
+def said_budget(alpha0, price):
     m = np.arange(1, 1001)
     worth = 1000 / (price + m) * sl.relative_efficiency(m, alpha0)
     near = m[worth >= 0.95 * worth.max()]
     whole = sl.design_votes(budget=1000, cost_item=price, cost_vote=1, alpha0=alpha0)
-    items, votes = ("" if k == 1 else "s" for k in (whole.n_items, whole.m))
-    return (
-        f"An item costs as much as {price:g} votes, and α₀ = {alpha0:g}: ask "
-        f"{m[worth.argmax()]} labellers an item. A budget of 1,000 votes is then "
-        f"worth {worth.max():.0f} true labels, against {worth[0]:.0f} with one "
-        f"labeller an item. From {near[0]} to {near[-1]} labellers it loses at "
-        f"most 5%. In whole items: {whole.n_items} item{items} with {whole.m} "
-        f"vote{votes} each, worth {whole.worth:.1f} true labels."
-    )
+    best = [f"ask {m[worth.argmax()]} labellers", f"worth {worth.max():.0f} true", f"against {worth[0]:.0f} with"]
+    flat = f"From {near[0]} to {near[-1]} labellers"
+    return [*best, flat, f"{whole.n_items} item", f"with {whole.m} vote", f"worth {whole.worth:.1f} true"]
 
 
-SAY = dict(zip(FIGURES, [say_votes, say_worth, say_noise, say_budget]))
+SAID = dict(zip(FIGURES, [said_votes, said_worth, said_noise, said_budget]))
 
 
 @pytest.mark.parametrize("figure, name", SLIDERS)
 def test_sentence_is_true(page, figure, name):
     control = slider(page, figure, name)
-    for key in (Keys.NULL, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, 5 * Keys.ARROW_LEFT):
+    for key in (Keys.NULL, Keys.ARROW_RIGHT, 5 * Keys.ARROW_LEFT):
         control.send_keys(key)
         shown = state(page, figure)
-        assert shown["sentence"] == SAY[figure](*map(float, shown["values"]))
+        for words in SAID[figure](*map(float, shown["values"])):
+            assert words in shown["sentence"]
 
 
 def numbers(driver, selector, attribute):

@@ -146,16 +146,6 @@ def test_joint_distribution_symbolically():
         assert not is_zero(truth - joint_distributions(other)[1])
 
 
-def test_probability_of_a_label_error_symbolically():
-    """Independent draws Z and Z' from tau differ with probability 1 - sum tau_i^2; one half on the boundary."""
-    tau = [*sp.symbols("tau1 tau2"), 1 - sum(sp.symbols("tau1 tau2"))]
-    differ = sum(tau[i] * tau[k] for i in range(3) for k in range(3) if i != k)
-    assert sp.expand(differ - (1 - sum(t**2 for t in tau))) == 0
-    t = sp.symbols("t")
-    two = 1 - t**2 - (1 - t) ** 2
-    assert two.subs(t, sp.Rational(1, 2)) == sp.Rational(1, 2) and sp.solve(sp.diff(two, t), t) == [sp.Rational(1, 2)]
-
-
 # ------------------------------------------------------------------ numerically: Theorems 1 and 2
 
 

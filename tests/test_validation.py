@@ -17,7 +17,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.special import expit
-from strategies import ODD, anything, attempt, examples, spoilt
+from strategies import ODD, answered, anything, attempt, examples, spoilt
 
 import softlabel as sl
 
@@ -46,6 +46,7 @@ CALLS = {
     "find_separation": (sl.find_separation, dict(X=X, y_or_counts=Y, positive=None)),
     "LogisticFit.posterior": (FIT.posterior, dict(X=X)),
     "LogisticFit.predict": (FIT.predict, dict(X=X)),
+    "LogisticFit.linear_predictor": (FIT.linear_predictor, dict(X=X)),
     "LogisticFit.cov": (FIT.cov, dict(kind="model")),
     "LogisticFit.stderr": (FIT.stderr, dict(kind="model")),
     "LogisticFit.summary": (FIT.summary, dict(kind="model", level=0.9)),
@@ -256,9 +257,10 @@ BAD = {
         (np.column_stack([Y, 1 - Y]), "no item has more than one vote: alpha0 cannot be estimated"),
     ],
     ("fit_logistic", "method"): [(bad, "method") for bad in ("ml", None, np.array(["mle", "firth"]))],
-    ("LogisticFit.posterior", "X"): [(np.ones((4, 3)), "X.*3 columns")],
-    ("LogisticFit.predict", "X"): [(np.ones((4, 3)), "X.*3 columns")],
-    ("JointFit.posterior", "X"): [(np.ones((4, 3)), "X.*3 columns")],
+    **{
+        (name, "X"): [(np.ones((4, 3)), "X.*3 columns")]
+        for name in ("LogisticFit.posterior", "LogisticFit.predict", "JointFit.posterior")
+    },
     **{(name, "counts"): COUNTED for name in ("dm_logpmf", "share_in_band")},
     **{
         (name, "counts"): COUNTED + [([[1, 0], [0, 1], [0, 0]], "no item has more than one vote: alpha0 cannot be estimated")]
@@ -351,7 +353,6 @@ BAD = {
 }
 for study in ("simulate_relative_efficiency", "simulate_breast_cancer"):
     BAD[study, "rng"] = [(None, "memory needs an rng")]
-OF_A_VOTE_MODEL = {"draw_probabilities", "log_probability"}  # what a subclass brings, for checked arrays
 ELSEWHERE = {"positive", "by likelihood", "analyse_votes"}  # labels below; a function twice; test_report.py
 
 
@@ -377,16 +378,14 @@ def second_of_batch(argument, bad, message):
 def test_the_table_has_every_function_and_every_argument():
     loaders = {name for name in sl.__all__ if name.startswith("load_")}
     functions = {name for name in sl.__all__ if inspect.isfunction(getattr(sl, name))} - loaders
-    methods = {
-        f"{class_name}.{name}"
-        for class_name in sl.__all__
-        if inspect.isclass(getattr(sl, class_name))
-        for name, member in vars(getattr(sl, class_name)).items()
-        if not name.startswith("_") and len(arguments_of(member)) > 1
+    classes = [thing for name in sl.__all__ if inspect.isclass(thing := getattr(sl, name))]
+    methods = {m for c in classes for m in dir(c) if not m.startswith("_") and len(arguments_of(getattr(c, m))) > 1}
+    # A path, a line of text; and what a model of votes brings, for arrays that have been checked.
+    methods -= {"save", "describe", "draw_probabilities", "log_probability"}
+    assert methods | {"canonical"} == {name.split(".")[1] for name in CALLS if "." in name}
+    assert functions | {"TwoClassNormal", "DirichletMultinomial", "by likelihood"} == {
+        name for name in CALLS if "." not in name
     }
-    methods -= {f"{model}.{name}" for model in ("VoteModel", "DirichletMultinomial") for name in OF_A_VOTE_MODEL}
-    others = {"TwoClassNormal", "DirichletMultinomial", "by likelihood"}
-    assert functions | methods - {"VoteReport.save"} | others == set(CALLS)
     for name, (function, good) in CALLS.items():
         assert set(good) <= set(inspect.signature(function).parameters)
         if name not in ELSEWHERE:
@@ -432,7 +431,6 @@ VALID = {
     "prior1": lambda prior1: 0 < prior1 < 1,
 }
 SIZES = {"n", "p", "size", "n_sims", "n_splits", "n_train", "n_resamples", "max_iter"}
-LONG = {"simulate_breast_cancer": 30, "simulate_relative_efficiency": 60, "analyse_votes": 100}
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -593,6 +591,25 @@ def test_positive_reaches_every_fit():
     x = np.arange(6.0)[:, None]
     assert sl.find_separation(x, list("aaabbb"), positive="b") == "complete"
     assert sl.find_separation(x, list("ababab"), positive="b") == "none"
+
+
+LABEL = st.sampled_from([0, 1, 2, -1, True, False, "a", "b", "", 0.5, nan, None, pd.NA, Fraction(1, 2), b"a", {}, 1j])
+
+
+@examples(200)
+@given(st.lists(LABEL, min_size=4, max_size=4), st.one_of(LABEL, ODD), st.booleans())
+def test_any_labels_are_told_apart_or_named(labels, positive, as_category):
+    y = np.empty(4, dtype=object)
+    y[:] = labels
+    if as_category:
+        try:
+            y = pd.Categorical(y)
+        except (TypeError, ValueError):  # not hashable, which is for pandas to say
+            assume(False)
+    Z = np.array([[0.0], [1], [2], [2]])
+    fit = answered(sl.fit_logistic, Z, y, positive=positive)
+    right = [label == 1 if positive is None else bool(np.all(label == positive)) for label in labels]
+    np.testing.assert_array_equal(fit.coef, attempt(sl.fit_logistic, Z, np.array(right)).coef)
 
 
 # ------------------------------------------------------------------ good values of every kind
