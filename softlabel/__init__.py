@@ -5,12 +5,28 @@ The companion package of the book *Harmless Label Noise*.
 
 from softlabel.validation import ConvergenceWarning, SeparationWarning
 from softlabel.datasets import load_adult_content, load_bluebirds, load_breast_cancer, load_gastroenterology
-from softlabel.vote_models import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
-from softlabel.efficiency import VoteDesign, design_votes, godambe_information, relative_efficiency
+from softlabel.vote_models import (
+    DirichletMultinomial,
+    VoteModel,
+    dm_logpmf,
+    prediction_band,
+    sample_probabilities,
+    sample_votes,
+    share_in_band,
+    variance_inflation,
+)
+from softlabel.efficiency import (
+    FitLimit,
+    VoteDesign,
+    design_votes,
+    fit_limit,
+    godambe_information,
+    pooled_efficiency,
+    relative_efficiency,
+)
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
 from softlabel.joint import JointFit, fit_dirichlet_multinomial
 from softlabel.logistic import BatchFit, LogisticFit, fit_logistic, fit_logistic_batch
-from softlabel.misspecified import FitLimit, fit_limit
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
 from softlabel.report import VoteReport, analyse_votes
@@ -22,12 +38,14 @@ __all__ = [
     "Alpha0Fit",
     "BatchFit",
     "ConvergenceWarning",
+    "DirichletMultinomial",
     "FitLimit",
     "JointFit",
     "LogisticFit",
     "SeparationWarning",
     "TwoClassNormal",
     "VoteDesign",
+    "VoteModel",
     "VoteReport",
     "alpha0_interval",
     "analyse_votes",
@@ -46,9 +64,12 @@ __all__ = [
     "load_breast_cancer",
     "load_gastroenterology",
     "overdispersion_test",
+    "pooled_efficiency",
+    "prediction_band",
     "relative_efficiency",
     "sample_probabilities",
     "sample_votes",
+    "share_in_band",
     "simulate_breast_cancer",
     "simulate_relative_efficiency",
     "variance_inflation",

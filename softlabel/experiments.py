@@ -1,27 +1,30 @@
-"""The paper's two simulation studies, in parallel and with progress."""
+"""Two simulation studies, of two normal classes and of real features with simulated votes: in parallel and with progress."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import joblib
 import numpy as np
 import pandas as pd
 from scipy.linalg.lapack import dgels  # by Householder reflections, as R
 from scipy.special import expit, logit, rel_entr
 
-from softlabel.validation import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_rng, as_whole
-from softlabel._newton import newton_batch
-from softlabel._parallel import as_memory, run
 from softlabel.datasets import load_breast_cancer
-from softlabel.vote_models import sample_probabilities, sample_votes
 from softlabel.efficiency import relative_efficiency
-from softlabel.logistic import fit_logistic
+from softlabel.logistic import fit_logistic, fit_logistic_batch, inside_worker
 from softlabel.normal import TwoClassNormal
-from softlabel.separation import find_separation
+from softlabel.separation import separation_of
+from softlabel.validation import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_rng, as_whole
+from softlabel.vote_models import sample_probabilities, sample_votes
 
-BLOCK = 100  # training sets simulated together: large enough for NumPy to work most of the time, small enough for a cache
+if TYPE_CHECKING:
+    import joblib
+
+SETS = 100  # training sets simulated together: large enough for NumPy to work most of the time, small enough for a cache
 
 
 def simulate_relative_efficiency(
@@ -33,7 +36,7 @@ def simulate_relative_efficiency(
     n_sims: int = 1000,
     rng: np.random.Generator | int | None = None,
     n_jobs: int = -1,
-    memory: joblib.Memory | str | Path | None = None,
+    memory: "joblib.Memory | str | Path | None" = None,
 ) -> pd.DataFrame:
     """Simulate the relative efficiency of votes to ground-truth labels for two normal classes (Table 1 of the paper).
 
@@ -86,7 +89,7 @@ def simulate_relative_efficiency(
     n_sims = as_whole(n_sims, "n_sims", 2)
     for delta in deltas:
         TwoClassNormal.canonical(delta, p)  # before any work, an error for a bad one
-    sizes = [min(BLOCK, n_sims - done) for done in range(0, n_sims, BLOCK)]
+    sizes = [min(SETS, n_sims - done) for done in range(0, n_sims, SETS)]
     seeds = iter(_seeds(rng, len(deltas) * len(sizes) + 1, memory))
     tasks = [(float(delta), p, size, n, ms, alphas, next(seeds)) for delta in deltas for size in sizes]
     blocks = run(_canonical_excess_errors, tasks, "blocks of training sets", n_jobs, as_memory(memory))
@@ -109,7 +112,7 @@ def simulate_relative_efficiency(
         frame.insert(0, "delta", delta)
         frame["are"] = relative_efficiency(frame["m"], frame["alpha0"])
         frame["re"] = truth.mean() / votes.mean(axis=0).ravel()
-        frame["re_se"] = _bootstrap_se(truth, votes.reshape(n_sims, -1), resample)
+        frame["re_se"] = bootstrap_se(truth, votes.reshape(n_sims, -1), resample)
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
 
@@ -150,9 +153,11 @@ def excess_errors(
 
     def excess(counts: Array) -> Array:
         nonlocal failed
-        coef, converged, *_ = newton_batch(Y, counts, np.zeros((size, Y.shape[-1] + 1)), 25, 1e-8, False)
-        failed += int((~converged).sum())
-        return model.error_rate(coef) - model.bayes_error()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # counted
+            fit = fit_logistic_batch(Y, counts)
+        failed += int((~fit.converged).sum())
+        return model.error_rate(fit.coef) - model.bayes_error()
 
     truth = excess(np.stack([z, 1.0 - z], axis=-1))
     votes = np.empty((size, len(ms), len(alphas)))
@@ -162,7 +167,7 @@ def excess_errors(
     return truth, votes, failed
 
 
-def _bootstrap_se(truth: Array, votes: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Array:
+def bootstrap_se(truth: Array, votes: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Array:
     """Standard error of mean(truth) / mean(votes), resampling training sets: weights times errors, not copies of errors."""
     n_sims = len(truth)
     weights = rng.multinomial(n_sims, np.full(n_sims, 1 / n_sims), size=n_resamples)
@@ -177,7 +182,7 @@ def simulate_breast_cancer(
     rng: np.random.Generator | int | None = None,
     n_jobs: int = -1,
     method: Literal["glm", "firth", "ridge"] = "glm",
-    memory: joblib.Memory | str | Path | None = None,
+    memory: "joblib.Memory | str | Path | None" = None,
 ) -> pd.DataFrame:
     """Test errors on the Wisconsin breast cancer data with simulated votes (Tables 2 and 3 of the paper).
 
@@ -252,7 +257,7 @@ def simulate_breast_cancer(
     excess = error - bayes
     frame["are"] = np.r_[1.0, relative_efficiency(cells["m"], cells["alpha0"])]
     frame["re"] = excess[:, 0].mean() / excess.mean(axis=0)
-    frame["re_se"] = np.r_[0.0, _bootstrap_se(excess[:, 0], excess[:, 1:], np.random.default_rng(seeds[0]))]
+    frame["re_se"] = np.r_[0.0, bootstrap_se(excess[:, 0], excess[:, 1:], np.random.default_rng(seeds[0]))]
     frame["error"], frame["error_se"] = error.mean(axis=0), error.std(axis=0, ddof=1) / np.sqrt(n_splits)
     frame["share_separated"] = separated.mean(axis=0)
     return frame
@@ -270,7 +275,7 @@ def split_errors(
     counts += [nested[a][i] for i in range(len(ms)) for a in range(len(alphas))]
     coef = np.array([FITS[method](X[train], c) for c in counts])
     wrong = (coef[:, :1] + coef[:, 1:] @ X[test].T > 0) != y[test]
-    return wrong.mean(axis=1), np.array([find_separation(X[train], c) != "none" for c in counts])
+    return wrong.mean(axis=1), np.array([separation_of(X[train], c) != "none" for c in counts])
 
 
 def nested_votes(tau: Array, ms: Array, alpha0: float, rng: np.random.Generator) -> list[Array]:
@@ -308,8 +313,7 @@ def fit_as_r(X: Array, counts: Array, max_iter: int = 25, epsilon: float = 1e-8)
 
 
 def _fit_firth(X: Array, counts: Array) -> Array:
-    counts = counts.astype(float)  # true labels are whole numbers, for which a second form would be compiled
-    return newton_batch(X[None], counts[None], np.zeros((1, X.shape[1] + 1)), 250, 1e-6, True)[0][0]
+    return fit_logistic_batch(X[None], counts[None], method="firth", tol=1e-6).coef[0]
 
 
 def _fit_ridge(X: Array, counts: Array) -> Array:
@@ -322,3 +326,66 @@ def _fit_ridge(X: Array, counts: Array) -> Array:
 
 
 FITS = {"glm": fit_as_r, "firth": _fit_firth, "ridge": _fit_ridge}
+
+
+def run(
+    function: Callable[..., Any],
+    tasks: Iterable[tuple[Any, ...]],
+    title: str,
+    n_jobs: int = -1,
+    memory: "joblib.Memory | None" = None,
+) -> list[Any]:
+    """``[function(*task) for task in tasks]`` on ``n_jobs`` threads; a bar appears when the work takes over two seconds.
+
+    Threads, because NumPy releases the lock where the time goes. ``joblib.parallel_config`` overrides the choice: its backend
+    "loky" is processes, "dask" a cluster. A call that is itself a task of joblib or Dask works alone and without a bar.
+    With a ``memory``, a result that is in its folder is not computed again.
+    """
+    import joblib
+    from tqdm import tqdm
+
+    tasks = list(tasks)
+    if memory is not None:
+        function = partial(_recall, memory, function)
+    alone = inside_worker()
+    if alone or joblib.effective_n_jobs(n_jobs) == 1 or len(tasks) == 1:
+        results = (function(*task) for task in tasks)
+    else:
+        workers = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        results = workers(joblib.delayed(_apply)(function, task) for task in tasks)
+    return list(results if alone else tqdm(results, total=len(tasks), desc=title, delay=2, leave=False))
+
+
+def _apply(function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    """The task travels as one tuple: Dask places a large array on one worker, and when that dies, all who need it fail."""
+    return function(*task)
+
+
+def _recall(memory: "joblib.Memory", function: Callable[..., Any], *task: Any) -> Any:
+    """``function(*task)``, from the memory if it is there; what it depends on beside its arguments is part of the key."""
+    return memory.cache(_call)(_version(), function, task)
+
+
+def _call(version: str, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    return function(*task)
+
+
+@cache
+def _version() -> str:
+    """Hash of the package's sources, because they change more often than a version does, and the libraries' versions."""
+    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    libraries = [version(library) for library in ("numpy", "scipy", "scikit-learn")]
+    return sha256(sources + repr(libraries).encode()).hexdigest()
+
+
+def as_memory(memory: "joblib.Memory | str | Path | None") -> "joblib.Memory | None":
+    """A joblib.Memory for a folder, compressed, so that its checksums find damage; the path absolute, as workers need it."""
+    if memory is None:
+        return None
+    import joblib
+
+    if isinstance(memory, str | Path):
+        return joblib.Memory(str(Path(memory).absolute()), verbose=0, compress=("zlib", 1))
+    if not isinstance(memory, joblib.Memory):
+        raise ValueError(f"memory must be the name of a folder, a joblib.Memory or None, got {memory!r}")
+    return memory

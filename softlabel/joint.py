@@ -2,12 +2,14 @@
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, gammaln, log_expit
 
+from softlabel.logistic import LogisticRule, fit_logistic, inverse, way_back
+from softlabel.overdispersion import VoteTerms, best_omega, need_repeated_votes
+from softlabel.separation import centre_and_scale, column_sums
 from softlabel.validation import (
     MOST_VOTES,
     Array,
@@ -20,49 +22,26 @@ from softlabel.validation import (
     as_whole,
     place,
 )
-from softlabel._newton import cholesky, inverse, solve, standardised, way_back
-from softlabel._parallel import compiled
-from softlabel.logistic import fit_logistic, linear_predictor
-from softlabel.overdispersion import best_omega, vote_terms
+from softlabel.vote_models import votes_in_order
 
 RARE = 1e-100  # probability, so that squares of its reciprocal stay finite
 
 
 @dataclass(frozen=True, eq=False)
-class JointFit:
+class JointFit(LogisticRule):
     """Coefficients and overdispersion fitted together; made by :func:`fit_dirichlet_multinomial`.
+
+    The attributes of :class:`LogisticRule`; steps are counted after a start at the logistic fit, and the log-likelihood
+    includes binomial coefficients; where alpha0 is 0, it is the limit.
 
     Attributes
     ----------
-    coef : (p + 1,) ndarray
-        Coefficients, intercept first.
     alpha0 : float
         Overdispersion parameter. ``inf``: the votes vary no more than independent ones would. ``0.0``: every item is
         unanimous, and the likelihood rises as alpha0 falls to 0.
-    log_likelihood : float
-        Log-likelihood at the estimate, binomial coefficients included; its limit where alpha0 is 0.
-    converged : bool
-        Whether the iteration reached a maximum of the likelihood.
-    n_iter : int
-        Number of steps, after a start at the logistic fit.
-    separation : {"none", "quasi", "complete"}
-        Whether the features separate the labels, so that no maximum exists.
-    n_items : int
-        Number of items that have a vote.
-    n_without_votes : int
-        Number of items that have none: they contribute nothing.
-    feature_names : list of str
     """
 
-    coef: Array
     alpha0: float
-    log_likelihood: float
-    converged: bool
-    n_iter: int
-    separation: Literal["none", "quasi", "complete"]
-    n_items: int
-    n_without_votes: int
-    feature_names: list[str]
     _cov: Array = field(repr=False)
 
     def cov(self) -> Array:
@@ -77,18 +56,8 @@ class JointFit:
         """Standard errors (p + 1,) of the coefficients."""
         return np.sqrt(np.diag(self._cov))
 
-    def posterior(self, X: ArrayLike) -> Array:
-        """Posterior probabilities (n, 2) of new items, column 0 the positive class, each computed without rounding."""
-        eta = linear_predictor(self, X)
-        return np.column_stack([expit(eta), expit(-eta)])
-
     def __repr__(self) -> str:
-        state = "converged" if self.converged else "NOT converged"
-        if self.separation != "none":
-            state += f", {self.separation} separation"
-        items = f"{self.n_items} items" + (f", {self.n_without_votes} more without votes" if self.n_without_votes else "")
-        coefs = ", ".join(f"{n} {c:.4g}" for n, c in zip(["intercept", *self.feature_names], self.coef))
-        return f"JointFit({items}; {coefs}; alpha0 = {self.alpha0:.4g}; log-likelihood {self.log_likelihood:.6g}; {state})"
+        return self.describe(f"alpha0 = {self.alpha0:.4g}", f"log-likelihood {self.log_likelihood:.6g}")
 
 
 def fit_dirichlet_multinomial(X: ArrayLike, counts: ArrayLike, *, max_iter: int = 100, tol: float = 1e-8) -> JointFit:
@@ -162,7 +131,7 @@ def fit_dirichlet_multinomial(X: ArrayLike, counts: ArrayLike, *, max_iter: int 
             stacklevel=2,
         )
     if not unanimous:
-        *_, centre, scale = standardised(X, counts)
+        centre, scale = centre_and_scale(len(X), *column_sums(X.T))
         x, back = np.column_stack([np.ones(len(X)), (X - centre) / scale]), way_back(centre, scale)
         omega = best_omega(counts, start.posterior(X))
         theta = np.r_[start.coef[0] + centre @ start.coef[1:], scale * start.coef[1:], omega]
@@ -203,8 +172,7 @@ def _check(X: Array, counts: ArrayLike) -> Array:
     if counts.max() > MOST_VOTES:
         at = tuple(np.argwhere(counts > MOST_VOTES)[0])
         raise ValueError(f"{place('counts', at)} is {counts[at]:g}: a likelihood takes {MOST_VOTES:,} votes at most")
-    if counts.sum(axis=1).max() < 2:
-        raise ValueError("no item has more than one vote: alpha0 cannot be estimated, since it only shows in repeated votes")
+    need_repeated_votes(counts)
     return counts
 
 
@@ -230,21 +198,25 @@ def _newton(x: Array, counts: Array, theta: Array, max_iter: int, tol: float) ->
         if converged:
             break
     moves = q + (theta[q] > 0)
-    return theta, value, converged, n_iter, inverse(*cholesky(H[:moves, :moves]))[:q, :q]
+    return theta, value, converged, n_iter, _inverse(H[:moves, :moves])[:q, :q]
 
 
 def _step(score: Array, H: Array, squares: Array) -> tuple[Array, bool]:
     """Newton's step, and whether the likelihood is concave here; else a step uphill by the squared scores."""
     d = 1 / np.sqrt(np.maximum(np.abs(np.diag(H)), 1e-200))
     concave = bool(np.linalg.eigvalsh(d[:, None] * H * d).min() > 1e-12)
-    return solve(*cholesky(H if concave else squares), score), concave
+    return _inverse(H if concave else squares) @ score, concave
+
+
+def _inverse(H: Array) -> Array:
+    return inverse(H[None])[0][0]
 
 
 def _sums(x: Array, counts: Array, theta: Array) -> tuple[float, Array, Array, Array]:
     """Log-likelihood at theta = (beta, omega) without binomial coefficients, score, negative Hessian, squared scores."""
     eta, omega = x @ theta[:-1], theta[-1]
     tau = np.column_stack([expit(eta), expit(-eta)])
-    extra, by_omega = vote_terms(counts, tau, omega)
+    extra, by_omega = VoteTerms(counts, tau).of_items(omega)
     by_eta, eta_eta, eta_omega, omega_omega = _derivatives(counts, tau, omega)
     independent = counts[:, 0] @ log_expit(eta) + counts[:, 1] @ log_expit(-eta)
     score = np.r_[x.T @ by_eta, by_omega.sum()]
@@ -256,25 +228,26 @@ def _sums(x: Array, counts: Array, theta: Array) -> tuple[float, Array, Array, A
     return float(independent + extra.sum()), score, H, each.T @ each
 
 
-@compiled
-def _derivatives(counts, tau, omega):
+def _derivatives(counts: Array, tau: Array, omega: float) -> tuple[Array, ...]:
     """For each item (n,) the first derivative of the log-likelihood by eta, and the negative second ones by eta and omega.
 
     A vote for a class with probability t that has k votes already has the term log(t + k omega). With r = t / (t + k omega)
     and eta = logit(t), its derivative is (1 - t) r.
     """
-    n = len(counts)
-    by_eta, eta_eta, eta_omega, omega_omega = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-    for j in range(n):
-        for k in range(int(counts[j, 0] + counts[j, 1])):
-            omega_omega[j] -= (k / (1 + k * omega)) ** 2
-        for i in range(2):
-            t, rest, sign = max(tau[j, i], RARE), tau[j, 1 - i], 1.0 - 2.0 * i
-            for k in range(int(counts[j, i])):
-                inverse = 1 / (t + k * omega)
-                r = t * inverse
-                by_eta[j] += sign * rest * r
-                eta_eta[j] += rest * r * (t * r - (rest - t) * k * omega * inverse)
-                eta_omega[j] += sign * rest * r * k * inverse
-                omega_omega[j] += (k * inverse) ** 2
-    return by_eta, eta_eta, eta_omega, omega_omega
+    entry, k = votes_in_order(counts.ravel())
+    item, sign = entry // 2, 1 - 2 * (entry % 2)
+    t, rest = np.maximum(tau.ravel()[entry], RARE), tau[:, ::-1].ravel()[entry]
+    inverse_t = 1 / (t + k * omega)
+    r = t * inverse_t
+    m, j = counts.sum(axis=1).astype(np.int64), np.arange(counts.sum(axis=1).max())
+    of_all = np.append(0, np.cumsum((j / (1 + j * omega)) ** 2))[m]
+
+    def total(values: Array) -> Array:
+        return np.bincount(item, values, len(counts))
+
+    return (
+        total(sign * rest * r),
+        total(rest * r * (t * r - (rest - t) * k * omega * inverse_t)),
+        total(sign * rest * r * k * inverse_t),
+        total((k * inverse_t) ** 2) - of_all,
+    )

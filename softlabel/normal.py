@@ -5,7 +5,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import quad_vec
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import expit, ndtr
 
@@ -104,10 +103,11 @@ class TwoClassNormal:
         """Coefficients (p + 1,) of the posterior, intercept first: logit tau_1(y) = coef[0] + coef[1:] @ y."""
         slope = solve_triangular(self._root.T, solve_triangular(self._root, self.mean1 - self.mean2, lower=True))
         middle = (self.mean1 + self.mean2) / 2
-        return np.concatenate([[self._prior_logit - middle @ slope], slope])
+        return np.concatenate([[self.prior_logit - middle @ slope], slope])
 
     @property
-    def _prior_logit(self) -> float:
+    def prior_logit(self) -> float:
+        """Log-odds of the positive class before any feature is seen."""
         return float(np.log(self.prior1) - np.log1p(-self.prior1))
 
     def sample(
@@ -187,7 +187,7 @@ class TwoClassNormal:
         return float(self.error_rate(self.coef))
 
     @cached_property
-    def _from_canonical(self) -> Array:
+    def from_canonical(self) -> Array:
         """B with (1, y) = B (1, t), where t has identity covariance and class means (+-delta / 2, 0, ..., 0)."""
         direction = solve_triangular(self._root, self.mean1 - self.mean2, lower=True) / self.delta
         # The first column of an orthogonal matrix completed from the direction of the discriminant.
@@ -207,17 +207,19 @@ class TwoClassNormal:
         I_LR = E[tau_1 (1 - tau_1) x x'] with x = (1, y). Along the discriminant direction t the integrand is
         prior1 phi(t - delta/2) tau_2(t) times 1, t, t^2; all other directions are standard normal and independent of it.
         """
+        from scipy.integrate import quad_vec  # takes longer to import than the rest of the package
+
         half = self.delta / 2
 
         def moments(t: float) -> Array:
             density = np.exp(-((t - half) ** 2) / 2) / np.sqrt(2 * np.pi)
-            weight = self.prior1 * density * expit(-(self._prior_logit + self.delta * t))
+            weight = self.prior1 * density * expit(-(self.prior_logit + self.delta * t))
             return weight * np.array([1, t, t * t])
 
-        (w0, w1, w2), _ = quad_vec(moments, -half - 12, half + 12, epsabs=0, epsrel=1e-10, points=[-self._prior_logit / self.delta])
+        (w0, w1, w2), _ = quad_vec(moments, -half - 12, half + 12, epsabs=0, epsrel=1e-10, points=[-self.prior_logit / self.delta])
         information = w0 * np.eye(self.mean1.size + 1)
         information[:2, :2] = [[w0, w1], [w1, w2]]
-        return self._from_canonical @ information @ self._from_canonical.T
+        return self.from_canonical @ information @ self.from_canonical.T
 
     def error_curvature(self) -> Array:
         """Half the second derivative J (p + 1, p + 1) of the error rate at the best rule, in closed form.
@@ -228,14 +230,14 @@ class TwoClassNormal:
         (1/4) f(0) E[(d' x)^2 | eta = 0], where f is the density of eta = beta' x: hence J = f(0) / 4 E[x x' | eta = 0].
         J beta = 0, since a rule does not change when its coefficients are multiplied by a positive number.
         """
-        cut = -self._prior_logit / self.delta
+        cut = -self.prior_logit / self.delta
         density = (
             self.prior1 * np.exp(-((cut - self.delta / 2) ** 2) / 2)
             + (1 - self.prior1) * np.exp(-((cut + self.delta / 2) ** 2) / 2)
         ) / (np.sqrt(2 * np.pi) * self.delta)
         second_moment = np.eye(self.mean1.size + 1)
         second_moment[:2, :2] = [[1, cut], [cut, cut * cut]]
-        return density / 4 * self._from_canonical @ second_moment @ self._from_canonical.T
+        return density / 4 * self.from_canonical @ second_moment @ self.from_canonical.T
 
     def excess_error(self) -> float:
         """Limit of n times (expected error rate - Bayes error) of logistic regression on n true labels: trace(J I^-1)."""

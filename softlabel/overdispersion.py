@@ -1,29 +1,27 @@
 """How much the votes on an item vary beyond chance: the overdispersion parameter alpha0, with tau held fixed.
 
-The search is over omega = 1 / alpha0 >= 0, on which the multinomial, omega = 0, is an ordinary point.
+The search is over omega = 1 / alpha0 >= 0, on which the multinomial, omega = 0, is an ordinary point. After k votes for class
+i an item's next one is for i with probability proportional to tau_i + k omega, so that the log-likelihood, less its value at
+omega = 0, sums log(1 + k omega / tau_i) over all votes for i that have k before them, less log(1 + j omega) over all votes
+that have j before them on their item.
 """
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri
 
 from softlabel.validation import Array, as_counts_and_tau, as_level, as_rng, as_whole, place
-from softlabel._parallel import compiled, over_parts
-from softlabel.vote_models import dm_logpmf
+from softlabel.vote_models import DirichletMultinomial, parts_of_votes, votes_in_order
 
 # Values of omega at which likelihoods are compared before the best is refined: the multinomial, 1e-6 to 1e6, and beyond.
 # Each term of a likelihood changes over more than a decade, so that two values a decade miss no maximum.
 GRID = np.concatenate([[0.0], np.logspace(-6, 6, 25), [1e12]])
 FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 769), [1e12]])
-SMALLEST = 1e-290  # probability, so that a factor divided by it stays finite
+SMALLEST = 1e-280  # probability, so that what is divided by it stays finite
 MANY = 40_000  # items
-ITEMS = 1 << 12  # whose terms a bootstrap keeps at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +88,12 @@ def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
     >>> round(estimate_alpha0(counts, tau).alpha0, 3)
     1.364
     """
-    counts, tau = _check(counts, tau)
-    omega = best_omega(counts, tau)
-    alpha0 = 1 / omega if omega else np.inf
-    return Alpha0Fit(float(alpha0), _log_likelihood(counts, tau, alpha0), _log_likelihood(counts, tau, np.inf))
+    return _estimate(*_checked(counts, tau))
+
+
+def _estimate(counts: Array, tau: Array) -> Alpha0Fit:
+    alpha0 = _inverse(best_omega(counts, tau))
+    return Alpha0Fit(alpha0, _log_likelihood(counts, tau, alpha0), _log_likelihood(counts, tau, np.inf))
 
 
 def bootstrap_alpha0(
@@ -133,12 +133,18 @@ def bootstrap_alpha0(
     >>> bootstrap_alpha0(counts, tau, n_resamples=3, rng=1).round(2)
     array([0.81, 2.41, 1.55])
     """
-    counts, tau = _check(counts, tau)
-    n_resamples = as_whole(n_resamples, "n_resamples", 1)
+    counts, tau = _checked(counts, tau)
+    n_resamples, rng = as_whole(n_resamples, "n_resamples", 1), as_rng(rng)
     log_likelihood = score = 0.0
-    for items, weights in _resamples(len(counts), n_resamples, as_rng(rng)):
-        of_likelihood, of_score = zip(*(vote_terms(counts[items], tau[items], omega) for omega in FINE_GRID))
-        log_likelihood, score = log_likelihood + weights @ np.transpose(of_likelihood), score + weights @ np.transpose(of_score)
+    left = np.full(n_resamples, len(counts))
+    for items in parts_of_votes(len(FINE_GRID) / 8 * (1 + counts.sum(axis=1))):
+        # How often each resample has each of these items: those that fall among them, and then where.
+        size, rest = len(counts[items]), len(counts) - items.start
+        here = left if size == rest else rng.binomial(left, size / rest)
+        left = left - here
+        times = np.array([np.bincount(rng.integers(size, size=k), minlength=size) for k in here], float)
+        logs, slopes = zip(*map(VoteTerms(counts[items], tau[items]).of_items, FINE_GRID))
+        log_likelihood, score = log_likelihood + times @ np.transpose(logs), score + times @ np.transpose(slopes)
     best = np.argmax(log_likelihood, axis=1)
 
     # Between the points of the grid the score is a smooth function of log omega: its root by a parabola.
@@ -149,16 +155,6 @@ def bootstrap_alpha0(
     omega[inner] = np.exp(_root(np.log(FINE_GRID[at[inner]]), slope[inner]))
     with np.errstate(divide="ignore"):
         return np.where(best == len(FINE_GRID) - 1, 0.0, 1 / omega)
-
-
-def _resamples(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[tuple[slice, Array]]:
-    """How often each resample of n items has each of them: slices of items, and (n_resamples, items) for each slice."""
-    left = np.full(n_resamples, n)
-    for first in range(0, n, ITEMS):
-        size = min(ITEMS, n - first)
-        here = left if size == n - first else rng.binomial(left, size / (n - first))
-        left = left - here
-        yield slice(first, first + size), np.array([np.bincount(rng.integers(size, size=k), minlength=size) for k in here], float)
 
 
 def _root(x: Array, f: Array) -> Array:
@@ -223,21 +219,21 @@ def alpha0_interval(
         tails = [(1 - level) / 2, (1 + level) / 2]
         kind = "linear" if np.isfinite(estimates).all() else "higher"
         return tuple(float(q) for q in np.quantile(estimates, tails, method=kind))
-    best = estimate_alpha0(counts, tau)
-    counts, tau = _check(counts, tau)
-    lowest = best.log_likelihood - best.multinomial_log_likelihood - chdtri(1, 1 - level) / 2
+    from scipy.optimize import brentq
 
-    def excess(omega: float) -> float:
-        return likelihood_and_score(counts, tau, omega)[0] - lowest
-
+    counts, tau = _checked(counts, tau)
+    best, terms = _estimate(counts, tau), VoteTerms(counts, tau)
     omega = GRID[-1] if best.alpha0 == 0 else 1 / best.alpha0
-    lowest = min(lowest, likelihood_and_score(counts, tau, omega)[0])  # a tiny level is an interval of one point
-    smaller, larger = GRID[GRID < omega][::-1], GRID[GRID > omega]
-    high, low = (
-        next((_inverse(brentq(excess, *sorted((w, omega)))) for w in side if excess(w) < 0), edge)
-        for side, edge in ((smaller, np.inf), (larger, 0.0))
-    )
-    return low, high
+    lowest = best.log_likelihood - best.multinomial_log_likelihood - chdtri(1, 1 - level) / 2
+    lowest = min(lowest, terms.log_likelihood(omega))  # a tiny level is an interval of one point
+
+    def end(side: Array, otherwise: float) -> float:
+        beyond = next((w for w in side if terms.log_likelihood(w) < lowest), None)
+        if beyond is None:
+            return otherwise
+        return _inverse(brentq(lambda w: terms.log_likelihood(w) - lowest, *sorted((beyond, omega))))
+
+    return end(GRID[GRID > omega], 0.0), end(GRID[GRID < omega][::-1], np.inf)
 
 
 def _inverse(omega: float) -> float:
@@ -281,92 +277,77 @@ def overdispersion_test(counts: ArrayLike, tau: ArrayLike) -> OverdispersionTest
     return OverdispersionTest(statistic, float(chdtrc(1, statistic) / 2) if statistic > 0 else 1.0)
 
 
-def _check(counts: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+def _checked(counts: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
     counts, tau = as_counts_and_tau(counts, tau)
     impossible = (counts > 0) & (tau == 0)
     if impossible.any():
         at = tuple(np.argwhere(impossible)[0])
         raise ValueError(f"{place('counts', at)} is {counts[at]:g} but tau is 0 there: a class with a vote needs tau > 0")
-    if counts.sum(axis=1).max() < 2:
-        raise ValueError("no item has more than one vote: alpha0 cannot be estimated, since it only shows in repeated votes")
+    need_repeated_votes(counts)
     if not np.any((counts.sum(axis=1) > 1) & (tau.max(axis=1) < 1)):
         raise ValueError("tau is 0 or 1 on every item with more than one vote: every alpha0 fits, none can be estimated")
     return counts, tau
 
 
+def need_repeated_votes(counts: Array) -> None:
+    """An error where no item has two votes."""
+    if counts.sum(axis=1).max() < 2:
+        raise ValueError("no item has more than one vote: alpha0 cannot be estimated, since it only shows in repeated votes")
+
+
 def _log_likelihood(counts: Array, tau: Array, alpha0: float) -> float:
     if alpha0 == 0:  # the labellers of an item agree: the first vote decides, and it is a draw from tau
         return float(np.log(tau[counts > 0]).sum())
-    return float(dm_logpmf(counts, tau, alpha0).sum())
+    return float(DirichletMultinomial(alpha0).log_probability(counts, tau).sum())
 
 
 def best_omega(counts: Array, tau: Array) -> float:
     """omega where the log-likelihood is largest; 0 and ``inf`` are values like any other."""
+    from scipy.optimize import brentq  # takes as long to import as all of the package
 
-    def score(omega: float) -> float:
-        return likelihood_and_score(counts, tau, omega)[1]
+    terms = VoteTerms(counts, tau)
 
     def root(low: float, high: float) -> float:
-        return brentq(score, low, high, xtol=1e-300, rtol=1e-14)
+        return brentq(terms.score, low, high, xtol=1e-300, rtol=1e-14)
 
     if len(counts) > MANY:  # a few of the items say where to look
         few = slice(None, None, len(counts) // (MANY // 2))
         guess = best_omega(counts[few], tau[few])
-        if 0 < guess < np.inf and score(guess / 1.2) > 0 > score(guess * 1.2):
+        if 0 < guess < np.inf and terms.score(guess / 1.2) > 0 > terms.score(guess * 1.2):
             return root(guess / 1.2, guess * 1.2)
-    best = int(np.argmax([likelihood_and_score(counts, tau, omega)[0] for omega in GRID]))
+    best = int(np.argmax([terms.log_likelihood(omega) for omega in GRID]))
     low, high = GRID[max(best - 1, 0)], GRID[min(best + 1, len(GRID) - 1)]
-    if score(low) > 0 > score(high):
+    if terms.score(low) > 0 > terms.score(high):
         return root(low, high)
     return 0.0 if best == 0 else np.inf
 
 
-def likelihood_and_score(counts: Array, tau: Array, omega: float) -> tuple[float, float]:
-    """Log-likelihood at omega, less its value at omega = 0, and its derivative."""
-    sums = over_parts(lambda counts, tau: [terms.sum() for terms in vote_terms(counts, tau, omega)], counts, tau)
-    log_likelihood, score = np.sum(sums, axis=0)
-    return float(log_likelihood), float(score)
+class VoteTerms:
+    """What the log-likelihood of omega is made of: an element for each vote that is not the first for its class.
 
-
-@compiled
-def vote_terms(counts, tau, omega):
-    """The terms (n,) of the items in the log-likelihood, less those at omega = 0, and in its derivative.
-
-    With tau fixed, a term is the sum of log(1 + k omega / tau_i) over the second, third, ... vote for class i (k = 1, 2, ...),
-    less the sum of log(1 + k omega) over the second, third, ... vote on the item.
+    The log-likelihood is less its value at omega = 0; the score is its derivative.
     """
-    n, g = counts.shape
-    m = np.zeros(n, np.int64)
-    for j in range(n):
-        for i in range(g):
-            m[j] += int(counts[j, i])
-    total_logs, total_slope = np.zeros(m.max() + 1), np.zeros(m.max() + 1)
-    for k in range(1, m.max()):
-        total_logs[k + 1] = total_logs[k] + math.log1p(k * omega)
-        total_slope[k + 1] = total_slope[k] + k / (1 + k * omega)
-    log_likelihood, score = np.empty(n), np.empty(n)
-    for j in range(n):
-        log_likelihood[j], score[j] = -total_logs[m[j]], -total_slope[m[j]]
-        for i in range(g):
-            logs, slope = rising(max(tau[j, i], SMALLEST), omega, int(counts[j, i]))
-            log_likelihood[j] += logs
-            score[j] += slope
-    return log_likelihood, score
 
+    def __init__(self, counts: Array, tau: Array) -> None:
+        entry, k = votes_in_order(counts.ravel())
+        later = k > 0
+        self.item = entry[later] // tau.shape[1]
+        self.ratio = k[later] / np.maximum(tau.ravel()[entry[later]], SMALLEST)  # k / tau_i
+        self.m = counts.sum(axis=1).astype(np.int64)
+        self.j = np.arange(float(self.m.max()))  # votes before the next one on an item, whatever they are for
+        self.cast = len(self.m) - np.cumsum(np.bincount(self.m, minlength=len(self.j) + 1))[:-1]  # items with more than j votes
 
-@compiled
-def rising(tau, omega, count):
-    """Sum of log(1 + k omega / tau) over k = 1, ..., count - 1, and its derivative with respect to omega.
+    def log_likelihood(self, omega: float) -> float:
+        return float(np.log1p(omega * self.ratio).sum() - self.cast @ np.log1p(omega * self.j))
 
-    One logarithm serves 64 factors, each divided by the largest of them, so that their product does not underflow.
-    """
-    logs = slope = 0.0
-    for first in range(1, count, 64):
-        n = min(64, count - first)
-        largest, product = tau + (first + n - 1) * omega, 1.0
-        for i in range(n):
-            factor = tau + (first + i) * omega
-            product *= factor / largest
-            slope += (first + i) / factor
-        logs += math.log(product) + n * (math.log(largest) - math.log(tau))
-    return logs, slope
+    def score(self, omega: float) -> float:
+        return float((self.ratio / (1 + omega * self.ratio)).sum() - self.cast @ (self.j / (1 + omega * self.j)))
+
+    def of_items(self, omega: float) -> tuple[Array, Array]:
+        """The terms (n,) of the items in the log-likelihood and in the score."""
+        scaled, n = 1 + omega * self.ratio, len(self.m)
+        logs = np.bincount(self.item, np.log1p(omega * self.ratio), n)
+        slopes = np.bincount(self.item, self.ratio / scaled, n)
+        of_all = np.cumsum([np.log1p(omega * self.j), self.j / (1 + omega * self.j)], axis=1)
+        at = np.maximum(self.m - 1, 0)
+        return logs - of_all[0, at], slopes - of_all[1, at]

@@ -4,17 +4,14 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import lstsq
-from scipy.optimize import linprog
-from scipy.special import expit
 
 from softlabel.validation import Array, align, as_features, as_votes
-from softlabel._newton import newton_batch, standardised
+
+Separation = Literal["none", "quasi", "complete"]
+ROUNDING = 1e-9  # of a margin, relative to the rule
 
 
-def find_separation(
-    X: ArrayLike, y_or_counts: ArrayLike, *, positive: object = None
-) -> Literal["none", "quasi", "complete"]:
+def find_separation(X: ArrayLike, y_or_counts: ArrayLike, *, positive: object = None) -> Separation:
     """Find out whether a linear rule tells the labels apart without error, and prove it.
 
     Parameters
@@ -36,9 +33,10 @@ def find_separation(
 
     Notes
     -----
-    Albert & Anderson (1984). Newton's method for the likelihood ends at a rule that separates or, where it finds the maximum,
-    at weights that exclude one. Where it leaves the answer open, a linear programme decides, that of Konis (2007): maximise
-    the sum of the margins of a rule that is never wrong.
+    Albert & Anderson (1984). By Stiemke's lemma either some rule is never wrong and somewhere right, or positive weights on the
+    items balance their margins. One non-negative least-squares problem finds which, and with it the rule or the weights, which
+    are then checked. Where rounding spoils both proofs, a linear programme decides, that of Konis (2007): maximise the sum of
+    the margins of a rule that is never wrong.
 
     Examples
     --------
@@ -51,70 +49,65 @@ def find_separation(
     """
     y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
     X, _ = as_features(X)
-    counts = as_votes(y_or_counts, X.shape[:1], positive)
-    x = _design(X)
-    return _proved(x, counts) or _programmed(x, counts)
+    return separation_of(X, as_votes(y_or_counts, X.shape[:1], positive))
 
 
-def _proved(x: Array, counts: Array) -> Literal["none", "quasi", "complete"] | None:
-    """The answer where an iterate of Newton's method proves it, at a small part of the cost of a programme.
-
-    A rule b that is right, by more than rounding, on every item with votes for one class proves separation; on items with
-    votes for both it must be undecided. At a maximum, the residuals r of the votes have x'r = 0: then sum_j r_j b'x_j = 0 for
-    any b, and a rule that is never wrong, for which no term is negative, is undecided on every item (Stiemke). The residuals
-    found are moved until x'r = 0; the proof holds if none turns round.
-    """
-    voted = counts.any(axis=1)
-    x, counts = x[voted], counts[voted].astype(float)
-    s, m = counts[:, 0], counts.sum(axis=1)
-    one_sided = (s == 0) | (s == m)
-    if not one_sided.any():
-        return "none"
-    start = np.zeros((1, x.shape[1]))
-    (b,), *_ = newton_batch(np.require(x[None, :, 1:], requirements="CW"), counts[None], start, 25, 1e-16, False)
-    eta = x @ b
-    split = x[~one_sided]
-    decided, _, _, singular = np.linalg.lstsq(split, split @ b)
-    if len(singular) == len(b) and singular[-1] > 1e-8 * singular[0]:
-        return "none"  # only b = 0 is undecided on all items with votes for both
-    rule = b - decided
-    right = np.where(s > 0, 1, -1) * (x @ rule)
-    if right[one_sided].min() > 1e-9 * np.abs(b).sum():
-        return "complete" if one_sided.all() else "quasi"
-    r = np.where(s == m, m * expit(-eta), s - m * expit(eta))
-    q, _ = np.linalg.qr(x)
-    moved = q @ (q.T @ r)
-    proof = (np.abs(moved) < np.abs(r) / 2) & (np.abs(r) > 1e-12 * m.max())  # smaller ones could be rounding
-    return "none" if proof[one_sided].all() else None
-
-
-def _programmed(x: Array, counts: Array) -> Literal["none", "quasi", "complete"]:
-    """The answer by linear programming."""
-    positive, negative = counts.T > 0
+def separation_of(X: Array, counts: Array) -> Separation:
+    """:func:`find_separation` for arrays that have been checked."""
+    x, (positive, negative) = design(X), counts.T > 0
+    decided = np.concatenate([x[positive & ~negative], -x[negative & ~positive]])
     split = x[positive & negative]
-    margins = np.concatenate([x[positive & ~negative], -x[negative & ~positive]])  # of b: margins @ b, never below 0
+    if not len(decided):
+        return "none"
+    return _by_least_squares(decided, split) or _by_programme(decided, split)
+
+
+def _by_least_squares(decided: Array, split: Array) -> Separation | None:
+    """The answer where it can be proved; the margins of a rule b are decided @ b, and split @ b must be zero."""
+    from scipy.optimize import nnls  # takes as long to import as all of the package
+
+    signed = np.concatenate([decided, split, -split])
+    try:
+        weights = 1 + nnls(signed.T, -signed.sum(axis=0))[0]  # at least 1, and as nearly balanced as can be
+        rule = signed.T @ weights  # what is left: if it is not zero, a rule that is never wrong
+        if _is_never_wrong(signed @ rule, rule):
+            if len(split):
+                return "quasi"
+            if (decided @ rule).min() > ROUNDING * np.abs(rule).max():
+                return "complete"
+            shares = nnls(np.vstack([decided.T, np.ones(len(decided))]), np.eye(decided.shape[1] + 1)[-1])[0]
+            widest = decided.T @ shares  # Gordan's lemma: zero, or a rule with a margin everywhere
+            if np.abs(widest).max() < ROUNDING:
+                return "quasi"
+            return "complete" if (decided @ widest).min() > ROUNDING * np.abs(widest).max() else None
+    except RuntimeError:  # too many steps
+        return None
+    balanced = weights - signed @ np.linalg.lstsq(signed, weights, rcond=1e-10)[0]
+    return "none" if (balanced > weights / 2).all() else None  # moved to balance exactly, they are still positive
+
+
+def _is_never_wrong(margins: Array, rule: Array) -> bool:
+    size = np.abs(rule).max()
+    return bool(margins.min() >= -ROUNDING * size and margins.max() > 1e-7 * size > 1e-14 * len(margins))
+
+
+def _by_programme(decided: Array, split: Array) -> Separation:
+    """The answer by linear programming."""
     undecided = {"A_eq": split, "b_eq": np.zeros(len(split))} if len(split) else {}
-    widest = _programme(-margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(len(margins)), bounds=(-1, 1), **undecided)
-    if -widest.fun <= 1e-7 * len(margins):
+    widest = _programme(-decided.sum(axis=0), A_ub=-decided, b_ub=np.zeros(len(decided)), bounds=(-1, 1), **undecided)
+    if -widest.fun <= 1e-7 * len(decided):
         return "none"
     if len(split):
         return "quasi"
-    no_aim = np.zeros(x.shape[1])
-    strict = _programme(no_aim, (0, 2), A_ub=-margins, b_ub=-np.ones(len(margins)), bounds=(None, None))
+    no_aim = np.zeros(decided.shape[1])
+    strict = _programme(no_aim, (0, 2), A_ub=-decided, b_ub=-np.ones(len(decided)), bounds=(None, None))
     return "complete" if strict.status == 0 else "quasi"
-
-
-def _design(X: Array) -> Array:
-    """Standardised features with an intercept, (n, p + 1)."""
-    _, _, centre, scale = standardised(X, X)
-    if not np.isfinite(centre + scale).all():
-        k = int(np.argmin(np.isfinite(centre + scale)))
-        raise ValueError(f"X column {k} has values too large to be added up: change its unit")
-    return np.column_stack([np.ones(len(X)), (X - centre) / scale])
 
 
 def _programme(objective: Array, statuses: tuple[int, ...] = (0,), **constraints: object):
     """A linear programme that was solved (status 0), or shown to be infeasible (2) where that is an answer."""
+    from scipy.optimize import linprog
+
     for method in ("highs", "highs-ds", "highs-ipm"):  # each gives up on some programmes that another solves
         answer = linprog(objective, method=method, **constraints)
         if answer.status in statuses:
@@ -122,19 +115,44 @@ def _programme(objective: Array, statuses: tuple[int, ...] = (0,), **constraints
     raise RuntimeError(f"the linear programme for separation was not solved: {answer.message}")
 
 
+def column_sums(features: Array) -> tuple[Array, Array, Array]:
+    """Sum, least and largest value (..., p) of features (..., p, n) over the items."""
+    with np.errstate(over="ignore"):  # found by centre_and_scale
+        return features.sum(axis=-1, dtype=float), features.min(axis=-1).astype(float), features.max(axis=-1).astype(float)
+
+
+def centre_and_scale(n: int, total: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """What brings columns (..., p) of n items, with these sums, to [-1, 1] around a mean of zero."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = total / n
+        scale = np.maximum(high - centre, centre - low)
+    if not np.isfinite(scale).all():
+        at = np.argwhere(~np.isfinite(scale))[0]
+        where = "" if len(at) == 1 else f"data set {at[0]}: "
+        raise ValueError(f"{where}X column {at[-1]} has values too large to be added up: change its unit")
+    # A constant column is left at rounding error, and found by its rank.
+    return centre, np.where(scale <= 1e-14 * np.abs(centre), 1.0, scale)
+
+
+def design(X: Array) -> Array:
+    """Standardised features with an intercept, (n, p + 1)."""
+    centre, scale = centre_and_scale(len(X), *column_sums(X.T))
+    return np.column_stack([np.ones(len(X)), (X - centre) / scale])
+
+
 def explain_rank(X: Array, counts: Array, names: list[str]) -> str:
     """Say why the features of the items with votes are not of full rank, naming the column."""
     voted = X[counts.any(axis=1)]
     if not len(voted):
         return "y_or_counts has no votes at all: at least one item must have a vote"
-    x = _design(voted)
+    x = design(voted)
     for k, name in enumerate(names):
         if np.ptp(voted[:, k]) <= 1e-14 * np.abs(voted[:, k]).max():
             return f"X column {k} ({name!r}) is constant over the items with votes: drop it, the intercept is added by itself"
     if len(voted) <= len(names):
         return f"X has {len(names)} columns but only {len(voted)} items with votes: at least {len(names) + 1} are needed"
     for k in range(1, len(names) + 1):
-        weights, *_ = lstsq(x[:, :k], x[:, k])
+        weights = np.linalg.lstsq(x[:, :k], x[:, k])[0]
         if np.abs(x[:, k] - x[:, :k] @ weights).max() < 1e-4:
             others = [names[i - 1] for i in range(1, k) if abs(weights[i]) > 1e-6]
             kind = "the same up to shift and scale as" if len(others) == 1 else "a linear combination of"

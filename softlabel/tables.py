@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softlabel.validation import Array, _listed, _same
+from softlabel.validation import Array, listed, same
 
 ROLES = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
 
@@ -35,7 +35,7 @@ class VoteTable:
 
 def where(table: pd.DataFrame, name: str, k: int) -> str:
     """Words for a row: its index, under the index's own name (such as "line", of a file) where it has one."""
-    return f"{name}, {table.index.name or 'row'} {_listed(table.index[[k]])}"
+    return f"{name}, {table.index.name or 'row'} {listed(table.index[[k]])}"
 
 
 def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable:
@@ -104,7 +104,7 @@ def _long_columns(votes: pd.DataFrame) -> dict[str, Hashable] | None:
         return None
     if absent:
         wanted = " or ".join(map(repr, ROLES[absent[0]]))
-        raise ValueError(f"votes has no column for the {absent[0]} ({wanted}); its columns are {_listed(votes.columns)}")
+        raise ValueError(f"votes has no column for the {absent[0]} ({wanted}); its columns are {listed(votes.columns)}")
     return {role: names[0] for role, names in found.items()}
 
 
@@ -130,13 +130,13 @@ def _which_positive(votes: pd.DataFrame, width: int, label: np.ndarray, labels: 
         rare = int(times.argmin())
         k = int((label == rare).argmax())
         raise ValueError(
-            f"votes has {len(labels)} different labels ({_listed(labels)}): there must be two classes. The rarest, "
+            f"votes has {len(labels)} different labels ({listed(labels)}): there must be two classes. The rarest, "
             f"{labels[rare]!r} (votes: {times[rare]}), is first in {where(votes, 'votes', k // width)}; "
             "mend it, recode it, or leave it empty (a missing vote)"
         )
-    is_positive = np.array([_same(value, positive) for value in labels], dtype=bool)
+    is_positive = np.array([same(value, positive) for value in labels], dtype=bool)
     if not is_positive.any():
-        raise ValueError(f"positive={positive!r} is not among the labels of votes ({_listed(labels)})")
+        raise ValueError(f"positive={positive!r} is not among the labels of votes ({listed(labels)})")
     return is_positive
 
 
@@ -176,7 +176,7 @@ def _must_have(X: pd.DataFrame, names: Sequence[Hashable], argument: str) -> Non
         except TypeError:  # a list is no name
             missing = True
         if missing:
-            raise ValueError(f"{argument}: features has no column {name!r}; its columns are {_listed(X.columns)}")
+            raise ValueError(f"{argument}: features has no column {name!r}; its columns are {listed(X.columns)}")
 
 
 def _floats(column: pd.Series, name: Hashable, features: pd.DataFrame) -> Array:
@@ -204,13 +204,13 @@ def read_truth(truth: pd.Series, items: pd.Index, labels: list[Any], positive: o
         raise ValueError(f"truth has item {strange[0]!r}, which is not in features")
     values = known.astype(object)
     if values.isin(labels).all():
-        answer = values.map(lambda value: _same(value, positive))
+        answer = values.map(lambda value: same(value, positive))
     elif values.isin([0, 1, "0", "1"]).all():
         answer = values.isin([1, "1"])
     else:
         k = int((~values.isin(labels)).to_numpy().argmax())
         raise ValueError(
             f"truth of item {values.index[k]!r} is {values.iloc[k]!r}: it must be one of the labels of the votes "
-            f"({_listed(labels)}), or 0 and 1, or empty where it is unknown"
+            f"({listed(labels)}), or 0 and 1, or empty where it is unknown"
         )
     return answer.astype(float).reindex(items).to_numpy()

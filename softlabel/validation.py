@@ -4,16 +4,12 @@ Every function returns clean float arrays or raises ``ValueError`` with the name
 data set) and what would be valid.
 """
 
-import math
 import numbers
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-
-from softlabel._parallel import compiled, over_parts
 
 Array = NDArray[np.float64]
 NUMBER = (numbers.Number, np.bool_)  # NumPy does not call its booleans numbers
@@ -53,7 +49,7 @@ def as_numbers(
         raise ValueError(f"{name} must be {wanted}, got shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} has no elements: its shape is {array.shape}")
-    if not _all(_are_finite, array):
+    if not (np.isfinite(array.min()) and np.isfinite(array.max())):  # no array as large as this one is made to find out
         bad = np.argwhere(~np.isfinite(array))
         where = place(name, tuple(bad[0]), labels)
         more = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
@@ -76,44 +72,8 @@ def _real(values: ArrayLike, copy: bool = True, keep_float32: bool = False) -> A
         return array.copy() if copy else array
     if array.dtype == float and not copy:
         return array
-    numbers = np.empty_like(array, dtype=float)
-    over_parts(_write, np.atleast_1d(array), np.atleast_1d(numbers))
-    return numbers
-
-
-def _write(source: NDArray[Any], target: Array) -> None:
     with np.errstate(over="ignore"):  # an extended number beyond the range of a double is infinite, and found so
-        target[...] = source
-
-
-def _all(check: Callable[[Array], bool], array: Array) -> bool:
-    return all(over_parts(lambda part: check(part.ravel("K")), np.atleast_1d(array)))
-
-
-@compiled
-def _are_finite(values):
-    total = 0.0
-    for j in range(len(values)):
-        total += 0 * values[j]  # nan if the value is infinite or nan
-    return total == 0
-
-
-@compiled
-def _are_counts(values):
-    right = True
-    for j in range(len(values)):
-        right &= (0 <= values[j]) & (values[j] <= LARGEST) & (values[j] == math.floor(values[j]))
-    return right
-
-
-@compiled
-def _write_labels_as_counts(y, counts):
-    """Returns whether all labels are 0 or 1."""
-    right = True
-    for j in range(len(y)):
-        right &= (y[j] == 0) | (y[j] == 1)
-        counts[j, 0], counts[j, 1] = y[j], 1 - y[j]
-    return right
+        return array.astype(float)
 
 
 def _describe(values: object) -> str:
@@ -148,17 +108,17 @@ def as_votes(y_or_counts: ArrayLike, shape: tuple[int, ...], positive: object = 
         y_or_counts = _is_positive(y_or_counts, len(shape), positive)
     elif words := _labels_that_are_no_numbers(y_or_counts, len(shape)):
         raise ValueError(
-            f"y_or_counts has the labels {_listed(words)}, which are not numbers: say which is the positive class by positive="
+            f"y_or_counts has the labels {listed(words)}, which are not numbers: say which is the positive class by positive="
         )
     array = as_numbers(y_or_counts, "y_or_counts", (len(shape), len(shape) + 1), copy=False)
     if array.ndim == len(shape):
-        counts = np.empty((*array.shape, 2))
-        if not all(over_parts(_write_labels_as_counts, array.ravel(), counts.reshape(-1, 2))):
+        if not ((array == 0) | (array == 1)).all():
             at = tuple(np.argwhere((array != 0) & (array != 1))[0])
             raise ValueError(
                 f"{place('y', at)} is {array[at]:g}: labels must be 0 or 1 (1 is the positive class), or positive= must say "
                 "which of two labels is the positive class"
             )
+        counts = np.stack([array, 1 - array], axis=-1)
     else:
         counts = as_counts(array, "counts")
         if counts.shape[-1] != 2:
@@ -188,21 +148,21 @@ def _is_positive(y: ArrayLike, ndim: int, positive: object) -> NDArray[np.bool_]
     except TypeError:
         raise ValueError(f"y_or_counts must be an array of labels, got {_describe(y)}") from None
     if len(labels) > 2:
-        raise ValueError(f"y_or_counts has {len(labels)} different labels ({_listed(labels)}): there must be two classes")
+        raise ValueError(f"y_or_counts has {len(labels)} different labels ({listed(labels)}): there must be two classes")
     declared = list(labels)
     if isinstance(dtype, pd.CategoricalDtype):
         declared += list(dtype.categories)
     elif y.dtype == bool:
         declared += [False, True]
-    if not any(_same(label, positive) for label in declared):
+    if not any(same(label, positive) for label in declared):
         raise ValueError(
-            f"positive={positive!r} is not among the labels of y_or_counts ({_listed(labels)}); if truly no item is positive, "
+            f"positive={positive!r} is not among the labels of y_or_counts ({listed(labels)}); if truly no item is positive, "
             "give labels 0, or a pandas.Categorical that has it as a category"
         )
-    return np.array([_same(label, positive) for label in labels], dtype=bool)[code].reshape(y.shape)
+    return np.array([same(label, positive) for label in labels], dtype=bool)[code].reshape(y.shape)
 
 
-def _same(label: object, other: object) -> bool:
+def same(label: object, other: object) -> bool:
     try:
         return bool(label == other)
     except (TypeError, ValueError):  # arrays and the like
@@ -221,7 +181,7 @@ def _labels_that_are_no_numbers(y: ArrayLike, ndim: int) -> list[Any]:
     return [] if all(isinstance(label, NUMBER) for label in labels) else labels
 
 
-def _listed(labels: Any) -> str:
+def listed(labels: Any) -> str:
     """At most six labels in words, as Python shows them and not as NumPy does."""
     shown = [repr(label.item() if isinstance(label, np.generic) else label) for label in list(labels)[:6]]
     return ", ".join(shown) + (", ..." if len(labels) > 6 else "")
@@ -231,8 +191,9 @@ def as_counts(counts: ArrayLike, name: str = "counts") -> Array:
     """Votes of each item for each of g >= 2 classes: whole numbers, not negative."""
     labels = list(counts.columns) if isinstance(counts, pd.DataFrame) else None
     array = as_numbers(counts, name, (2, 3), copy=False)
-    if not _all(_are_counts, array):
-        at = tuple(np.argwhere((array < 0) | (array > LARGEST) | (array != np.floor(array)))[0])
+    wrong = (array < 0) | (array > LARGEST) | (array != np.floor(array))
+    if wrong.any():
+        at = tuple(np.argwhere(wrong)[0])
         most = f" and at most {LARGEST}" if array[at] > LARGEST else ""
         raise ValueError(f"{place(name, at, labels)} is {array[at]:g}: vote counts must be whole numbers of at least 0{most}")
     if array.shape[-1] < 2:
@@ -255,6 +216,16 @@ def as_tau(tau: ArrayLike) -> Array:
     if wrong.any():
         at = tuple(np.argwhere(wrong)[0])
         raise ValueError(f"row {place('tau', at)} sums to {total[at]:.12g}: the probabilities of an item must sum to 1")
+    return array
+
+
+def as_probabilities(probability: ArrayLike) -> Array:
+    """Probabilities (n,) of one class."""
+    array = as_numbers(probability, "probability", (1,))
+    wrong = (array < 0) | (array > 1)
+    if wrong.any():
+        at = tuple(np.argwhere(wrong)[0])
+        raise ValueError(f"{place('probability', at)} is {array[at]:g}: probabilities must lie between 0 and 1")
     return array
 
 
@@ -294,7 +265,7 @@ def as_labellers(m: ArrayLike, whole: bool = True, scalar: bool = False) -> Arra
 
 def as_whole(value: float, name: str, least: int) -> int:
     """A single whole number of at least ``least``; ``name`` may go on after a comma to say what it is."""
-    number = _single(value)
+    number = single(value)
     if not least <= number <= LARGEST or number != np.floor(number):
         most = f" and at most {LARGEST}" if number > LARGEST else ""
         raise ValueError(f"{name} must be a whole number of at least {least}{most}, got {value!r}")
@@ -303,13 +274,13 @@ def as_whole(value: float, name: str, least: int) -> int:
 
 def as_positive(value: float, name: str, or_zero: bool = False) -> float:
     """A single positive number, or zero where that makes sense, not infinite."""
-    number = _single(value)
+    number = single(value)
     if not (0 < number < np.inf or (or_zero and number == 0)):
         raise ValueError(f"{name} must be a positive number{' or 0' if or_zero else ''}, got {value!r}")
     return number
 
 
-def _single(value: object) -> float:
+def single(value: object) -> float:
     """A real number of any type as a float; nan for anything else. Half-precision numbers do not compare with large ones."""
     try:
         return float(value) if isinstance(value, numbers.Real) else np.nan
@@ -327,7 +298,7 @@ def as_rng(rng: np.random.Generator | int | None) -> np.random.Generator:
 
 def as_level(level: float) -> float:
     """The level of an interval."""
-    number = _single(level)
+    number = single(level)
     if not 0 < number < 1:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}")
     return number

@@ -1,20 +1,195 @@
-"""The vote model: the Dirichlet-multinomial distribution of the votes of m labellers.
+"""Vote models: how the votes of m labellers on an item scatter about its posterior probabilities tau.
 
-The labellers of an item share one vector of probabilities p, drawn from Dirichlet(alpha0 tau) around the posterior
-probabilities tau of the item; each vote is then a draw from p. At ``alpha0 = inf`` there is no noise in p, and the votes are
-multinomial.
+In every model here the labellers of an item share one vector of probabilities p with mean tau, and each vote is a draw from p.
+What the labellers share correlates their votes. A model is one object, which says how p is drawn, how strongly two votes are
+correlated, and how likely vote counts are.
 """
 
-import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import gammaln
+from numpy.typing import ArrayLike, NDArray
 
-from softlabel.validation import Array, as_alpha0, as_counts_and_tau, as_labellers, as_labellers_and_alpha0, as_rng, as_tau
-from softlabel._parallel import compiled, over_parts
+from softlabel.validation import (
+    Array,
+    as_alpha0,
+    as_counts_and_tau,
+    as_labellers,
+    as_labellers_and_alpha0,
+    as_level,
+    as_probabilities,
+    as_rng,
+    as_tau,
+)
 
 FEW = 16  # votes
+MANY = 1 << 20  # votes
+
+Votes = NDArray[np.int64]
+
+
+class VoteModel(ABC):
+    """A distribution of the votes on an item, given its posterior probabilities.
+
+    A model of one's own is a subclass with the three abstract members; sampling, moments and prediction bands follow.
+    """
+
+    @property
+    @abstractmethod
+    def correlation(self) -> float:
+        """Correlation of two votes on the same item, for the same class."""
+
+    @abstractmethod
+    def draw_probabilities(self, tau: Array, rng: np.random.Generator) -> Array:
+        """p, the probabilities (..., n, g) with which the labellers of each item vote; their mean is tau."""
+
+    @abstractmethod
+    def log_probability(self, counts: Array, tau: Array) -> Array:
+        """Log-probability (n,) of vote counts (n, g)."""
+
+    def variance_inflation(self, m: ArrayLike) -> Array | float:
+        """Variance of a vote count of m votes, divided by that of independent votes: 1 + (m - 1) correlation."""
+        factor = 1 + (as_labellers(m, whole=False) - 1) * self.correlation
+        return factor if factor.ndim else float(factor)
+
+    def sample(self, tau: ArrayLike, m: ArrayLike, rng: np.random.Generator | int | None = None) -> Votes:
+        """Draw the votes of m labellers on each item; shapes as in :func:`sample_votes`."""
+        m, tau, rng = as_labellers(m).astype(np.int64), as_tau(tau), as_rng(rng)
+        p = self.draw_probabilities(tau, rng)
+        try:
+            left = np.broadcast_to(m, p.shape[:-1])
+        except ValueError:
+            raise ValueError(f"m has shape {m.shape}, which does not broadcast to the items of tau, {p.shape[:-1]}") from None
+        votes = np.empty(p.shape, np.int64)
+        for i, (here, later) in enumerate(zip(np.moveaxis(p, -1, 0)[:-1], later_classes(p))):
+            total = here + later
+            votes[..., i] = _binomial(left, here / np.where(total > 0, total, 1), rng)
+            left = left - votes[..., i]
+        votes[..., -1] = left
+        return votes
+
+    def band(self, probability: ArrayLike, m: int, level: float = 0.95) -> tuple[Array, Array]:
+        """Limits between which the number of positive votes lies; arguments and limits as of :func:`prediction_band`."""
+        p, m, level = as_probabilities(probability), int(as_labellers(m, scalar=True)), as_level(level)
+        k = np.arange(m + 1.0)
+        counts = np.tile(np.column_stack([k, m - k]), (len(p), 1))
+        tau = np.repeat(np.column_stack([p, 1 - p]), m + 1, axis=0)
+        up_to = np.exp(self.log_probability(counts, tau)).reshape(len(p), m + 1).cumsum(axis=1)
+        # A sum of probabilities that reaches the tail but for rounding has reached it.
+        low, high = ((up_to < tail * (1 - 1e-12)).sum(axis=1) for tail in ((1 - level) / 2, (1 + level) / 2))
+        return low.astype(float), np.minimum(high, m).astype(float)
+
+
+@dataclass(frozen=True)
+class DirichletMultinomial(VoteModel):
+    """Labellers who share p ~ Dirichlet(alpha0 tau); at ``alpha0 = inf`` p is tau, and the votes are multinomial.
+
+    Section 2.3 of Ahfock & McLachlan (2021); Mosimann (1962).
+
+    Parameters
+    ----------
+    alpha0 : float
+        Overdispersion parameter, positive; ``inf`` is the multinomial.
+
+    Raises
+    ------
+    ValueError
+        If alpha0 <= 0.
+
+    Examples
+    --------
+    >>> model = DirichletMultinomial(alpha0=1.0)
+    >>> model.correlation, model.variance_inflation(5)
+    (0.5, 3.0)
+    """
+
+    alpha0: float = np.inf
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha0", float(as_alpha0(self.alpha0, scalar=True)))
+
+    @property
+    def correlation(self) -> float:
+        """1 / (1 + alpha0)."""
+        return 1 / (1 + self.alpha0)
+
+    def draw_probabilities(self, tau: Array, rng: np.random.Generator) -> Array:
+        """By breaking a stick: class i takes a Beta(alpha0 tau_i, alpha0 (tau_{i+1} + ... + tau_g)) share of what is left.
+
+        Unlike normalised gamma variables this does not end in 0 / 0 when alpha0 is small.
+        """
+        if np.isinf(self.alpha0):
+            return tau.copy()
+        p, left = np.empty_like(tau), np.ones(tau.shape[:-1])
+        alpha0 = max(self.alpha0, 1e-200)  # below, the labellers agree to the last digit, and alpha0 tau underflows
+        for i, (here, later) in enumerate(zip(np.moveaxis(tau, -1, 0)[:-1], later_classes(tau))):
+            share = _beta(alpha0 * here, alpha0 * later, rng)
+            p[..., i] = left * share
+            left = left * (1 - share)
+        p[..., -1] = left
+        return p
+
+    def log_probability(self, counts: Array, tau: Array) -> Array:
+        """As an urn: after k votes for class i of j in all, the next is for i with probability (alpha0 tau_i + k) / (alpha0 + j).
+
+        The factorials of the binomial coefficient are shared out among the votes, as 1 / (k + 1) and j + 1. Both factors are
+        divided by alpha0 (when above 1), so that the multinomial is the value at 1 / alpha0 = 0 and not a limit. The usual
+        form, differences of log-gamma functions, loses all digits when alpha0 is large.
+        """
+        scale, step = (1.0, 1 / self.alpha0) if self.alpha0 > 1 else (self.alpha0, 1.0)
+        m = counts.sum(axis=1).astype(np.int64)
+        j = np.arange(1.0, m.max())
+        answer = -np.cumsum(np.append([0.0, 0.0], np.log((scale + j * step) / (j + 1))))[m]
+        # The first vote for each class has alpha0 tau_i, of which one alpha0 cancels: their product may underflow.
+        answer += np.maximum((counts > 0).sum(axis=1) - 1, 0) * np.log(scale)
+        with np.errstate(divide="ignore"):  # a vote for a class of probability zero
+            for items in parts_of_votes(m):
+                t = tau[items].ravel()
+                entry, k = votes_in_order(counts[items].ravel())
+                logs = np.log(np.where(k == 0, t[entry], (scale * t[entry] + k * step) / (k + 1)))
+                answer[items] += np.bincount(entry // tau.shape[1], logs, len(m[items]))
+        return answer
+
+
+def votes_in_order(counts: Array) -> tuple[NDArray[np.int64], Array]:
+    """For each vote the entry of ``counts`` (n,) that it belongs to, and k, the number of votes there before it."""
+    counts = counts.astype(np.int64)
+    entry = np.repeat(np.arange(len(counts)), counts)
+    return entry, np.arange(float(len(entry))) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def parts_of_votes(m: Array) -> list[slice]:
+    """Items in parts of some million votes, whose arrays with an element a vote are small."""
+    part = (np.cumsum(m) // MANY).astype(np.int64)
+    edges = [0, *(np.flatnonzero(np.diff(part)) + 1), len(m)]
+    return [slice(i, j) for i, j in zip(edges[:-1], edges[1:])]
+
+
+def later_classes(tau: Array) -> list[Array]:
+    """For each class but the last, the probability of all later ones: a sum, since 1 - tau would lose small values."""
+    later = [tau[..., -1]]
+    for i in range(tau.shape[-1] - 2, 0, -1):
+        later.append(later[-1] + tau[..., i])
+    return later[::-1]
+
+
+def _beta(a: Array, b: Array, rng: np.random.Generator) -> Array:
+    """Beta(a, b) where a = 0 puts all mass on 0 and b = 0 all mass on 1; NumPy takes positive parameters only."""
+    tiny = np.finfo(float).tiny
+    draw = rng.beta(np.maximum(a, tiny), np.maximum(b, tiny))
+    return np.where(a < tiny, 0.0, np.where(b < tiny, 1.0, draw))
+
+
+def _binomial(n: Votes, p: Array, rng: np.random.Generator) -> Votes:
+    """Binomial(n, p); few votes are faster drawn one by one."""
+    if n.max() > FEW:
+        return rng.binomial(n, p)
+    count, uniform = np.zeros(p.shape, np.uint8), np.empty(p.shape)
+    for vote in range(n.max()):
+        rng.random(out=uniform)
+        count += ((uniform < p) & (vote < n)).view(np.uint8)
+    return count.astype(np.int64)
 
 
 def variance_inflation(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
@@ -85,38 +260,12 @@ def sample_probabilities(tau: ArrayLike, alpha0: float = np.inf, rng: np.random.
     >>> sample_probabilities([[0.7, 0.2, 0.1]], alpha0=1e6, rng=0).round(2)
     array([[0.7, 0.2, 0.1]])
     """
-    tau, alpha0, rng = as_tau(tau), float(as_alpha0(alpha0, scalar=True)), as_rng(rng)
-    if np.isinf(alpha0):
-        return tau.copy()
-    p = np.empty_like(tau)
-    left = np.ones(tau.shape[:-1])
-    alpha0 = max(alpha0, 1e-200)  # below, the labellers agree to the last digit, and alpha0 tau underflows
-    for i, (here, later) in enumerate(zip(np.moveaxis(tau, -1, 0)[:-1], _later_classes(tau))):
-        share = _beta(alpha0 * here, alpha0 * later, rng)
-        p[..., i] = left * share
-        left = left * (1 - share)
-    p[..., -1] = left
-    return p
-
-
-def _later_classes(tau: Array) -> list[Array]:
-    """For each class but the last, the probability of all later ones: a sum, since 1 - tau would lose small values."""
-    later = [tau[..., -1]]
-    for i in range(tau.shape[-1] - 2, 0, -1):
-        later.append(later[-1] + tau[..., i])
-    return later[::-1]
-
-
-def _beta(a: Array, b: Array, rng: np.random.Generator) -> Array:
-    """Beta(a, b) where a = 0 puts all mass on 0 and b = 0 all mass on 1; NumPy takes positive parameters only."""
-    tiny = np.finfo(float).tiny
-    draw = rng.beta(np.maximum(a, tiny), np.maximum(b, tiny))
-    return np.where(a < tiny, 0.0, np.where(b < tiny, 1.0, draw))
+    return DirichletMultinomial(alpha0).draw_probabilities(as_tau(tau), as_rng(rng))
 
 
 def sample_votes(
     tau: ArrayLike, m: ArrayLike, alpha0: float = np.inf, rng: np.random.Generator | int | None = None
-) -> Array:
+) -> Votes:
     """Draw the votes of m labellers on each item: Dirichlet-Multinomial(m, alpha0 tau).
 
     Parameters
@@ -150,38 +299,7 @@ def sample_votes(
     array([[7, 0],
            [6, 1]])
     """
-    rng = as_rng(rng)
-    m = as_labellers(m).astype(np.int64)
-    p = sample_probabilities(tau, alpha0, rng)
-    try:
-        left = np.broadcast_to(m, p.shape[:-1])
-    except ValueError:
-        raise ValueError(f"m has shape {m.shape}, which does not broadcast to the items of tau, {p.shape[:-1]}") from None
-    votes = np.empty(p.shape, dtype=np.int64)
-    for i, (here, later) in enumerate(zip(np.moveaxis(p, -1, 0)[:-1], _later_classes(p))):
-        total = here + later
-        votes[..., i] = _binomial(left, here / np.where(total > 0, total, 1), rng)
-        left = left - votes[..., i]
-    votes[..., -1] = left
-    return votes
-
-
-def _binomial(n: Array, p: Array, rng: np.random.Generator) -> Array:
-    """Binomial(n, p); few votes are faster drawn one by one."""
-    if n.max() > FEW:
-        return rng.binomial(n, p)
-    count = np.empty(p.shape, dtype=np.int64)
-    with rng.bit_generator.lock:
-        _count_draws(rng, np.ascontiguousarray(n).ravel(), p.ravel(), count.ravel())
-    return count
-
-
-@compiled
-def _count_draws(rng, n, p, count):
-    for j in range(len(p)):
-        count[j] = 0
-        for _ in range(n[j]):
-            count[j] += rng.random() < p[j]
+    return DirichletMultinomial(alpha0).sample(tau, m, rng)
 
 
 def dm_logpmf(counts: ArrayLike, tau: ArrayLike, alpha0: float) -> Array:
@@ -222,46 +340,57 @@ def dm_logpmf(counts: ArrayLike, tau: ArrayLike, alpha0: float) -> Array:
     >>> np.exp(dm_logpmf([[2, 0], [1, 1], [0, 2]], [[0.5, 0.5]] * 3, alpha0=1.0))
     array([0.375, 0.25 , 0.375])
     """
-    counts, tau = as_counts_and_tau(counts, tau)
-    alpha0 = float(as_alpha0(alpha0, scalar=True))
-    m = counts.sum(axis=-1)
-    # alpha0 tau + k and alpha0 + k, both divided by max(alpha0, 1)
-    scale, step = (1.0, 1 / alpha0) if alpha0 > 1 else (alpha0, 1.0)
-    log_ways = gammaln(m + 1) - gammaln(counts + 1).sum(axis=-1)
-    in_order = over_parts(lambda counts, tau: _log_probability(counts, tau, scale, step), counts, tau)
-    return log_ways + np.concatenate(in_order)
+    model = DirichletMultinomial(alpha0)
+    return model.log_probability(*as_counts_and_tau(counts, tau))
 
 
-@compiled
-def _log_probability(counts, tau, scale, step):
-    """Log-probability (n,) of the votes in one order; scale and step as in :func:`_log_rising`."""
-    n, g = counts.shape
-    answer = np.empty(n)
-    for j in range(n):
-        m = 0
-        answer[j] = 0.0
-        for i in range(g):
-            answer[j] += _log_rising(tau[j, i], scale, step, int(counts[j, i]))
-            m += int(counts[j, i])
-        answer[j] -= _log_rising(1.0, scale, step, m)
-    return answer
+def prediction_band(
+    probability: ArrayLike, m: int, alpha0: float, level: float = 0.95
+) -> tuple[Array, Array]:
+    """Limits between which the number of positive votes lies with at least the given probability.
 
+    Parameters
+    ----------
+    probability : (n,) array_like
+        Posterior probability of the positive class.
+    m : int
+        Number of labellers.
+    alpha0 : float
+        Overdispersion parameter; ``inf`` is the binomial.
+    level : float
+        Strictly between 0 and 1.
 
-@compiled
-def _log_rising(start, scale, step, count):
-    """log of (scale start) (scale start + step) (scale start + 2 step) ... with ``count`` factors.
+    Returns
+    -------
+    low, high : (n,) ndarray
+        Quantiles of the beta-binomial at (1 - level) / 2 and (1 + level) / 2. Counts are whole numbers, so the band holds more than
+        ``level``: it is conservative.
 
-    One logarithm serves 64 factors, each divided by the largest of them, so that their product does not underflow.
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
+    Dashed lines in column (b) of Figure 3 of Ahfock & McLachlan (2021).
+
+    Examples
+    --------
+    >>> prediction_band([0.5, 0.99], m=7, alpha0=5.0)
+    (array([0., 6.]), array([7., 7.]))
     """
-    if count == 0:
-        return 0.0
-    if start == 0:
-        return -np.inf
-    answer = math.log(start) + math.log(scale)  # the product of the two may underflow
-    for first in range(1, count, 64):
-        n = min(64, count - first)
-        largest, product = scale * start + (first + n - 1) * step, 1.0
-        for i in range(n):
-            product *= (scale * start + (first + i) * step) / largest
-        answer += math.log(product) + n * math.log(largest)
-    return answer
+    return DirichletMultinomial(alpha0).band(probability, m, level)
+
+
+def share_in_band(counts: ArrayLike, tau: ArrayLike, alpha0: float, level: float = 0.95) -> float:
+    """Share of the items whose positive votes lie within :func:`prediction_band`."""
+    counts, tau = as_counts_and_tau(counts, tau)
+    if not counts.any():
+        raise ValueError("no item has a vote: counts are all 0")
+    inside = []
+    for votes in np.unique(counts.sum(axis=1)[counts.sum(axis=1) > 0]):
+        at = counts.sum(axis=1) == votes
+        low, high = prediction_band(tau[at, 0], int(votes), alpha0, level)
+        inside.append((counts[at, 0] >= low) & (counts[at, 0] <= high))
+    return float(np.concatenate(inside).mean())

@@ -154,19 +154,8 @@ def test_numbers_depend_on_neither_workers_nor_backend(study, arguments):
 
 
 # R 4.2.2, ../shared/reference/r_values.json: the full fit on unscaled columns, and the paper's protocol with set.seed(1).
-R_FULL = [
-    -7.35951761,
-    -2.04930490,
-    0.38473434,
-    -0.07151042,
-    0.03979620,
-    76.43227376,
-    -1.46242225,
-    8.46869976,
-    66.82175685,
-    16.27824232,
-    -68.33702689,
-]
+R_FULL = [-7.35951761, -2.04930490, 0.38473434, -0.07151042, 0.03979620, 76.43227376]
+R_FULL += [-1.46242225, 8.46869976, 66.82175685, 16.27824232, -68.33702689]
 
 
 R_TRUTH, R_TRUTH_SE = 0.13056, 0.00365
@@ -271,6 +260,7 @@ MS, ALPHAS = [5, 10, 20, 50, 100], [1, 10, 100, 1000]
 
 
 BAYES = 29 / 569
+COLUMNS = ["m", "alpha0", "are", "re", "re_se", "error", "error_se", "share_separated"]
 
 
 @pytest.fixture(scope="module")
@@ -279,10 +269,7 @@ def tumours():
 
 
 def test_columns_and_rows(tumours):
-    assert (
-        list(tumours.columns) == ["m", "alpha0", "are", "re", "re_se", "error", "error_se", "share_separated"]
-        and len(tumours) == 21
-    )
+    assert list(tumours.columns) == COLUMNS and len(tumours) == 21
     first, cells = tumours.iloc[0], tumours.iloc[1:]
     assert pd.isna(first["m"]) and pd.isna(first["alpha0"]) and first["are"] == 1 and abs(first["re"] - 1) < 1e-12
     assert tumours["m"].dtype == "Int64"
@@ -328,13 +315,6 @@ def test_most_truth_label_training_sets_are_separated(tumours):
     assert cells[5, 1.0] > cells[100, 1.0] + 0.1 and cells[5, 1.0] > cells[5, 1000.0] + 0.1
 
 
-def test_standard_error_falls_with_the_number_of_splits():
-    small, large = (simulate_breast_cancer([5], [10], n_splits=k, rng=1) for k in (40, 360))
-    # sqrt(360 / 40) = 3; the smaller sample knows its own to 10%, that of a ratio to 20%.
-    assert np.all(np.abs(np.log(small["error_se"] / large["error_se"] / 3)) < 0.35)
-    assert abs(np.log(small.loc[1, "re_se"] / large.loc[1, "re_se"] / 3)) < 0.6
-
-
 @pytest.mark.slow
 def test_bootstrap_error_is_that_of_repeated_studies():
     studies = pd.concat(simulate_breast_cancer([5], [1000], n_splits=40, rng=seed).loc[[1]] for seed in range(40))
@@ -360,10 +340,7 @@ def test_larger_training_sets_are_better_and_less_separated(tumours):
 @pytest.mark.parametrize("method", ["firth", "ridge"])
 def test_estimates_that_always_exist(method, tumours):
     frame = simulate_breast_cancer([5, 100], [1, 1000], rng=5, method=method)
-    assert (
-        list(frame.columns) == ["m", "alpha0", "are", "re", "re_se", "error", "error_se", "share_separated"]
-        and len(frame) == 5
-    )
+    assert list(frame.columns) == COLUMNS and len(frame) == 5
     assert np.isfinite(frame.drop(columns=["m", "alpha0"])).all(axis=None)
     # The same seed gives the same training sets whatever the method.
     assert frame["share_separated"][0] == tumours["share_separated"][0]

@@ -22,6 +22,7 @@ from softlabel import (
     overdispersion,
     overdispersion_test,
     sample_votes,
+    vote_models,
 )
 
 UNANIMOUS = ([[5, 0], [0, 5], [5, 0], [5, 0]], [[0.5, 0.5], [0.4, 0.6], [0.7, 0.3], [0.6, 0.4]])
@@ -284,14 +285,27 @@ def test_accuracy_of_the_bootstrap_where_the_likelihood_is_flat(seed):
     assert relative_difference(values, expected).max() < 1e-4
 
 
-def test_bootstrap_of_many_items_in_slices(monkeypatch):
-    """Slices share out a resample: the estimates are spread as those of resamples drawn at once."""
+def test_bootstrap_of_many_items_in_parts(monkeypatch):
+    """Parts of the items share out a resample: the estimates are spread as those of resamples drawn at once."""
     counts, tau = survey(1, 3.0, n=10)
     whole = bootstrap_alpha0(counts, tau, 20_000, rng=2)
-    monkeypatch.setattr(overdispersion, "ITEMS", 4)
+    monkeypatch.setattr(vote_models, "MANY", 2500)  # three items or so
+    assert len(vote_models.parts_of_votes(len(overdispersion.FINE_GRID) / 8 * (1 + counts.sum(axis=1)))) > 2
     assert stats.ks_2samp(bootstrap_alpha0(counts, tau, 20_000, rng=1), whole).pvalue > 1e-4
-    # Negative: items drawn with another size of the resample would be seen.
+    # Negative: resamples of eight items in place of ten would be seen.
     assert stats.ks_2samp(bootstrap_alpha0(counts[:8], tau[:8], 20_000, rng=1), whole).pvalue < 1e-9
+
+
+def test_items_are_evaluated_once_and_not_once_a_resample(monkeypatch):
+    """What makes 500 resamples cheap: their number does not change the work on the items."""
+    calls, original = [], overdispersion.VoteTerms.of_items
+    monkeypatch.setattr(overdispersion.VoteTerms, "of_items", lambda *args: calls.append(args) or original(*args))
+    numbers = []
+    for size in (10, 1000):
+        calls.clear()
+        bootstrap_alpha0(*survey(1, 3.0), n_resamples=size, rng=0)
+        numbers.append(len(calls))
+    assert numbers[0] == numbers[1] > 0
 
 
 def test_bootstrap_draws_items_with_replacement_and_equal_probability():
@@ -336,19 +350,6 @@ def test_bootstrap_interval_is_made_of_percentiles():
     for level, tails in [(0.95, PER_CENT), (0.5, (25, 75)), (0.9, (5, 95))]:
         interval = alpha0_interval(counts, tau, level=level, n_resamples=300, rng=3)
         assert interval == pytest.approx(np.percentile(values, tails), rel=1e-12)  # rounding
-
-
-def test_items_are_evaluated_once_and_not_once_a_resample(monkeypatch):
-    """What makes 500 resamples cheap: their number does not change the work on the items."""
-    calls = []
-    original = overdispersion.vote_terms
-    monkeypatch.setattr(overdispersion, "vote_terms", lambda *args: calls.append(args) or original(*args))
-    numbers = []
-    for size in (10, 1000):
-        calls.clear()
-        bootstrap_alpha0(*survey(1, 3.0), n_resamples=size, rng=0)
-        numbers.append(len(calls))
-    assert numbers[0] == numbers[1] > 0
 
 
 def test_zero_and_infinity_are_values():

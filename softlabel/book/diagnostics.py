@@ -5,7 +5,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from softlabel.validation import Array, as_alpha0, as_counts_and_tau, as_labellers, as_level, as_numbers, place
+from softlabel.validation import Array, as_counts_and_tau
+from softlabel.vote_models import prediction_band, share_in_band
 
 
 def average_posterior(counts: ArrayLike, tau: ArrayLike) -> pd.DataFrame:
@@ -57,70 +58,6 @@ def _same_number(counts: Array) -> int:
         j = int(np.argmax(m != m[0]))
         raise ValueError(f"counts[{j}] has {m[j]:g} votes but counts[0] has {m[0]:g}: all items must have the same number")
     return int(m[0])
-
-
-def prediction_band(
-    probability: ArrayLike, m: int, alpha0: float, level: float = 0.95
-) -> tuple[Array, Array]:
-    """Limits between which the number of positive votes lies with at least the given probability.
-
-    Parameters
-    ----------
-    probability : (n,) array_like
-        Posterior probability of the positive class.
-    m : int
-        Number of labellers.
-    alpha0 : float
-        Overdispersion parameter; ``inf`` is the binomial.
-    level : float
-        Strictly between 0 and 1.
-
-    Returns
-    -------
-    low, high : (n,) ndarray
-        Quantiles of the beta-binomial at (1 - level) / 2 and (1 + level) / 2. Counts are whole numbers, so the band holds more than
-        ``level``: it is conservative.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
-
-    Notes
-    -----
-    Dashed lines in column (b) of Figure 3 of Ahfock & McLachlan (2021).
-
-    Examples
-    --------
-    >>> prediction_band([0.5, 0.99], m=7, alpha0=5.0)
-    (array([0., 6.]), array([7., 7.]))
-    """
-    probability = as_numbers(probability, "probability", (1,))
-    wrong = (probability < 0) | (probability > 1)
-    if wrong.any():
-        at = tuple(np.argwhere(wrong)[0])
-        raise ValueError(f"{place('probability', at)} is {probability[at]:g}: probabilities must lie between 0 and 1")
-    from scipy.stats import betabinom, binom  # a quarter of the time that the package would take to import
-
-    m, alpha0, level = int(as_labellers(m, scalar=True)), float(as_alpha0(alpha0, scalar=True)), as_level(level)
-    tails = (1 - level) / 2, (1 + level) / 2
-    if np.isinf(alpha0):
-        return tuple(binom.ppf(tail, m, probability) for tail in tails)
-    inside = np.clip(probability, 1e-12, 1 - 1e-12)  # the beta distribution needs two positive parameters
-    return tuple(betabinom.ppf(tail, m, alpha0 * inside, alpha0 * (1 - inside)) for tail in tails)
-
-
-def share_in_band(counts: ArrayLike, tau: ArrayLike, alpha0: float, level: float = 0.95) -> float:
-    """Share of the items whose positive votes lie within :func:`prediction_band`."""
-    counts, tau = as_counts_and_tau(counts, tau)
-    if not counts.any():
-        raise ValueError("no item has a vote: counts are all 0")
-    inside = []
-    for votes in np.unique(counts.sum(axis=1)[counts.sum(axis=1) > 0]):
-        at = counts.sum(axis=1) == votes
-        low, high = prediction_band(tau[at, 0], int(votes), alpha0, level)
-        inside.append((counts[at, 0] >= low) & (counts[at, 0] <= high))
-    return float(np.concatenate(inside).mean())
 
 
 def plot_average_posterior(counts: ArrayLike, tau: ArrayLike, ax: Axes) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from softlabel.report import parts
 from softlabel.report import rivals
-from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, _listed, _single, as_level, as_positive, as_rng
+from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, listed, single, as_level, as_positive, as_rng
 from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, shown
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
 from softlabel.logistic import LogisticFit, fit_logistic
@@ -226,7 +226,7 @@ def analyse_votes(
     (600, 'none')
     """
     level, cost_vote, rng = as_level(level), as_positive(cost_vote, "cost_vote"), as_rng(rng)
-    cost_item = 0.0 if _single(cost_item) == 0 else as_positive(cost_item, "cost_item")
+    cost_item = 0.0 if single(cost_item) == 0 else as_positive(cost_item, "cost_item")
     table = read_votes(votes, positive, repeats)
     log.info("votes: %s rows, %s items, %s annotators", *(f"{len(x):,}" for x in (table.item, table.items, table.annotators)))
     X, truth = read_features(features, columns, truth)
@@ -301,7 +301,7 @@ def _nothing_to_use(table: VoteTable, items: pd.DataFrame) -> str:
     if not (items["status"][items["votes"] > 0] != "no features").any():
         there = items.index[items["status"] == "no votes"]
         return (
-            f"no item of votes is in features: votes have items {_listed(table.items[:3])}, features {_listed(there[:3])}; "
+            f"no item of votes is in features: votes have items {listed(table.items[:3])}, features {listed(there[:3])}; "
             "they must be the same and of the same type"
         )
     return "no item has both a vote and all its features"
@@ -383,7 +383,7 @@ def _warnings(report: VoteReport, counts: Array) -> list[str]:
     if who:
         out.append(
             f"Annotators who differ from the others on the same items, by their share of positive votes or by how often they "
-            f"agree: {len(who)} of {len(report.annotators)} ({_listed(who)})."
+            f"agree: {len(who)} of {len(report.annotators)} ({listed(who)})."
         )
     return out
 
@@ -402,5 +402,5 @@ def _set_aside(report: VoteReport, repeats: str, why: str) -> list[str]:
     for what in ("no votes", "no features", "incomplete features"):
         names = report.items.index[report.items["status"] == what]
         if len(names):
-            out.append(f"Items with {what}, not used: {len(names):,} ({_listed(names)}).")
+            out.append(f"Items with {what}, not used: {len(names):,} ({listed(names)}).")
     return [*out, *([f"{why[0].upper()}{why[1:]}."] if why else [])]

@@ -10,7 +10,7 @@ from softlabel.validation import Array
 from softlabel.tables import VoteTable
 from softlabel.vote_models import dm_logpmf
 from softlabel.logistic import LogisticFit
-from softlabel.overdispersion import alpha0_interval, estimate_alpha0, overdispersion_test, vote_terms
+from softlabel.overdispersion import alpha0_interval, estimate_alpha0, overdispersion_test, VoteTerms
 
 BOOTSTRAP_ITEMS = 5000  # above, the bootstrap's limit in closed form
 RESAMPLES = 2000  # so that the ends of an interval hardly depend on the seed
@@ -82,11 +82,11 @@ def overdispersion(counts: Array, tau: Array, level: float, rng: np.random.Gener
     elif not 0 < best < np.inf:
         ends = alpha0_interval(counts, tau, level, "likelihood")
     else:  # item scores and their slope, on the scale of log alpha0
-        omega, step = 1 / best, 1e-4
-        slope = (vote_terms(counts, tau, omega * (1 + step))[1] - vote_terms(counts, tau, omega * (1 - step))[1]).sum() / (
+        omega, step, terms = 1 / best, 1e-4, VoteTerms(counts, tau)
+        slope = (terms.of_items(omega * (1 + step))[1] - terms.of_items(omega * (1 - step))[1]).sum() / (
             2 * step
         )
-        reach = -ndtri((1 - level) / 2) * np.sqrt((vote_terms(counts, tau, omega)[1] ** 2).sum()) / abs(slope)
+        reach = -ndtri((1 - level) / 2) * np.sqrt((terms.of_items(omega)[1] ** 2).sum()) / abs(slope)
         ends = best * np.exp(-reach), best * np.exp(reach)
     return Interval(best, float(ends[0]), float(ends[1])), overdispersion_test(counts, tau)
 
