@@ -1,11 +1,16 @@
-# Everything runs in .venv, which make builds when requirements.txt or
-# pyproject.toml is newer. `make help` lists the targets.
+# Everything runs in .venv. `make book` installs what requirements.txt pins; a
+# target that needs more adds it. `make help` lists the targets.
 
 PYTHON ?= python3
+# Those that `make check-slow` finds.
+PYTHONS ?= $(or $(foreach v,11 12 13 14,$(shell python3.$v -c 'import sys; print(sys.executable)' 2>/dev/null)),$(PYTHON))
 PORT ?= 8000
 # Such as --no-browser, or --allow-root in a container.
 LAB_FLAGS ?=
 BIN := .venv/bin
+PIP := pip install --quiet --disable-pip-version-check
+# One thread of linear algebra for each of the two processes: with more, they stand in each other's way.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 # A folder that already holds the data files saves the downloads.
 ifneq ($(wildcard ../shared/data),)
@@ -16,18 +21,49 @@ override SOFTLABEL_DATA := $(abspath $(SOFTLABEL_DATA))
 export SOFTLABEL_DATA
 endif
 
-.PHONY: help book test lab serve verdicts bench site-zip pdf notebooks-check assignments grade slides check clean
+.PHONY: help book test test-slow test-without-data test-package coverage lint lab serve verdicts bench site-zip pdf \
+  notebooks-check assignments grade slides check check-slow clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
 
-book: .venv/stamp ## execute the chapters and build the site in _build/html
+book: .venv/stamp ## execute the chapters, build the site in _build/html and the slides
 	@$(BIN)/python book/_ext/chapters.py build
+	@$(BIN)/python teaching/slides.py
 
-# One thread of linear algebra for each of the two processes: with more, they stand in each other's way.
-test: .venv/stamp ## run the tests
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
+test: .venv/test .venv/teaching ## run the tests, without the slow ones
+	$(PYTEST) -m "not slow" -rs
+
+test-slow: .venv/test .venv/teaching ## run the slow tests
+	$(PYTEST) -m slow -rs
+
+# As on a machine without a network: a proxy where nothing listens.
+test-without-data: .venv/test ## run the tests that look for data files, where none can be had
+	rm -rf _build/no-data
+	SOFTLABEL_DATA=$(abspath _build/no-data) http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 no_proxy= \
+	  $(PYTEST) -m "not slow and not book" -rs $$(grep -lE 'gastro\(|needs .*files' tests/test_*.py)
+
+# The newest versions with PINS="requirements.txt requirements-test.txt", the oldest that pyproject.toml allows with
+# PINS=_build/oldest.txt.
+PINS ?= requirements.txt requirements-test.txt
+test-package: $(PINS) ## run the package's tests in an environment without the book: make test-package PYTHON=python3.13
+	rm -rf _build/package
+	$(PYTHON) -m venv _build/package
+	_build/package/bin/$(PIP) $(addprefix -c ,$(PINS)) --editable '.[test]'
+	OPENBLAS_NUM_THREADS=1 _build/package/bin/pytest -n 2 --dist worksteal -m "not slow and not book"
+
+_build/oldest.txt: pyproject.toml
+	@mkdir -p _build
+	grep -oE '"[A-Za-z0-9-]+>=[0-9.]+"' $< | tr -d '"' | sed 's/>=/==/' | sort -u > $@
+
+coverage: .venv/test ## the share of the package that its own tests run; at least 95%
+	$(PYTEST) -m "not slow and not book" --cov --cov-report=term:skip-covered
+
+lint: .venv/dev ## what ruff and mypy find
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
 
 lab: .venv/stamp ## open the chapters as notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/book/index.md $(LAB_FLAGS)
@@ -39,8 +75,7 @@ serve: _build/html/index.html ## show the built site on localhost
 verdicts: .venv/stamp ## list every claim of the paper with its verdict
 	@$(BIN)/python book/_ext/chapters.py verdicts
 
-bench: .venv/stamp ## compare the speed with other programs (some ten minutes)
-	$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+bench: .venv/bench ## compare the speed with other programs (some ten minutes)
 	$(BIN)/python -m benchmarks
 
 site-zip: book ## an offline edition of the site: _build/harmless-label-noise-VERSION.zip
@@ -52,34 +87,48 @@ pdf: .venv/stamp ## the book in print, by LaTeX: _build/harmless-label-noise-VER
 notebooks-check: _build/html/index.html ## run every notebook that readers download (some five minutes)
 	@$(BIN)/python book/_ext/notebooks.py
 
-assignments: .venv/stamp ## the student versions of both assignments
+assignments: .venv/teaching ## the student versions of both assignments
 	@$(BIN)/python teaching/course.py release
 
-grade: .venv/stamp ## grade a folder of submissions: make grade SUBMISSIONS=folder
+grade: .venv/teaching ## grade a folder of submissions: make grade SUBMISSIONS=folder
 	@$(BIN)/python teaching/course.py grade $(or $(SUBMISSIONS),$(error name the folder: make grade SUBMISSIONS=folder))
 
 slides: .venv/stamp ## build the slides of one lecture in _build/slides
 	@$(BIN)/python teaching/slides.py
 
-check: book test ## all that the continuous integration does
+check: book test test-without-data lint ## all that the continuous integration does for a change
+
+check-slow: book test-slow notebooks-check coverage ## what it does once a week
+	$(MAKE) test-package PYTHON=$(firstword $(PYTHONS)) PINS=_build/oldest.txt
+	for python in $(PYTHONS); do $(MAKE) test-package PYTHON=$$python || exit; done
 
 clean: ## remove what was built and cached (.venv stays)
-	rm -rf _build .pytest_cache .hypothesis *.egg-info
+	rm -rf _build .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info
 	find benchmarks book softlabel teaching tests -name __pycache__ -prune -exec rm -rf {} +
 
 _build/html/index.html:
 	@$(MAKE) book
 
-# The last two commands make JupyterLab open .md files as notebooks, and kernels
+# The last commands but one make JupyterLab open .md files as notebooks, and kernels
 # start without a word. They write into .venv and touch nobody's own settings.
 .venv/stamp: requirements.txt pyproject.toml
 	@test -d .venv || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/$(PIP) -r requirements.txt
+	$(BIN)/$(PIP) --no-deps --editable .
 	@$(BIN)/pip check
 	@$(BIN)/jupytext-config --settings-file \
 	  .venv/etc/jupyter/labconfig/default_setting_overrides.json \
 	  set-default-viewer markdown myst
 	@mkdir -p .venv/etc/ipython
 	@echo 'c.IPKernelApp.log_level = 40' > .venv/etc/ipython/ipython_kernel_config.py
+	@touch $@
+
+# What only some targets need comes into the same environment, beside the versions that are there.
+.venv/test: requirements-test.txt
+.venv/teaching: requirements-teaching.txt
+.venv/dev: requirements-dev.txt
+.venv/bench: benchmarks/requirements.txt
+.venv/test .venv/teaching .venv/dev .venv/bench: .venv/stamp
+	$(BIN)/$(PIP) -c requirements.txt $(addprefix -r ,$(filter %.txt,$^))
+	@$(BIN)/pip check
 	@touch $@

@@ -16,9 +16,9 @@ from tabulate import tabulate
 import softlabel
 from benchmarks.harness import available_cores, fresh, on_one_core, subject
 
-# Which are measured on one core as well. The others are not parallel, or their peers are not.
-SUBJECTS = {"small_fits": True, "large_fit": True, "alpha0": False, "sampling": False}
-PACKAGES = ["numpy", "scipy", "numba", "scikit-learn", "statsmodels", "jax", "glum", "joblib", "softlabel"]
+# Which are measured on one core as well. The last is not parallel, nor are its peers.
+SUBJECTS = {"cold_start": True, "small_fits": True, "large_fit": True, "votes": False}
+PACKAGES = ["numpy", "scipy", "pandas", "scikit-learn", "statsmodels", "jax", "glum", "crowd-kit", "softlabel"]
 
 
 def machine():
@@ -78,14 +78,23 @@ def table(rows):
             "": row["case"],
             "tool": row["tool"],
             "cores": row["cores"],
-            "time (range)": f"{middle(row['seconds'], seconds)} per {row['unit']}" if row["seconds"] else "not installed",
+            "time (range)": f"{middle(row['seconds'], seconds)} per {row['unit']}" if row["seconds"] else row["why"],
             "relative to ours (range)": middle(row["ratio"], "{:.3g}".format),
             "largest difference": "" if row["difference"] is None else f"{row['difference']:.0e}",
-            "peak memory / data": f"{1 + row['extra_memory']:.2f}" if row.get("extra_memory") is not None else "",
+            "peak memory / data": f"{row['memory']:.2f}" if row.get("memory") else "",
+            **verdict(row["goal"]),
         }
         for row in rows
     ]
     return tabulate(shown, headers="keys", disable_numparse=True)
+
+
+def verdict(goal):
+    """What was aimed at, what was measured, and whether that is enough."""
+    if goal is None:
+        return {}
+    measured = "not measured" if goal["measured"] is None else f"{goal['measured']:.3g}"
+    return {"goal": goal["bound"], "measured": measured, "met": {True: "yes", False: "NO", None: ""}[goal["met"]]}
 
 
 def main():
@@ -108,7 +117,7 @@ def main():
     print(table(rows))
     full = not (options.subjects or options.tiny)
     if output := options.output or (Path(__file__).with_name("results.json") if full else None):
-        results = {"machine": machine(), "rows": rows}
+        results = {"machine": machine(), "tiny": options.tiny, "rows": rows}
         output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf8")
         print(f"\n{output}")
 

@@ -3,8 +3,12 @@
 import contextlib
 import importlib
 import importlib.util
+import json
 import os
 import shutil
+import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -18,11 +22,11 @@ class Contestant(NamedTuple):
     """Something to time; ``run`` returns the answer, or (answer, seconds) if it holds its own watch.
 
     ``units`` is what the time is divided by (such as the number of fits), ``pick`` cuts the answer to what is compared, and
-    ``needs`` is the package or program without which the contestant is not installed.
+    ``needs`` is the package or program without which there is nothing to measure.
     """
 
     run: Callable[[], Any]
-    units: int = 1
+    units: float = 1
     pick: Callable[[Any], Any] = lambda answer: answer
     needs: str = "softlabel"
 
@@ -33,8 +37,8 @@ def compare(
     """Time each contestant once a round; return one row each.
 
     The first contestant is ours: ``ratio`` is a contestant's time divided by ours of the same round, ``difference`` the
-    largest from our answer, relative where that exceeds 1. A contestant that has no answer (None) is a floor. A first round
-    is not counted, since it compiles and loads.
+    largest from our answer, relative where that exceeds 1. A contestant that has no answer (None) is not compared. A first
+    round is not counted, since libraries load in it.
 
     Raises
     ------
@@ -64,13 +68,29 @@ def compare(
             "case": case,
             "unit": unit,
             "tool": name,
-            "seconds": seconds.get(name),  # None: not installed
-            "ratio": [s / b for s, b in zip(seconds[name], base)] if name in seconds else None,
+            "seconds": seconds.get(name),
+            "why": None if name in present else f"not measured: {c.needs} is not installed",
+            "ratio": [s / b for s, b in zip(seconds[name], base)] if name in present else None,
             "difference": difference.get(name),
             "tolerance": tolerance,
+            "goal": None,
         }
-        for name in contestants
+        for name, c in contestants.items()
     ]
+
+
+def aim(
+    rows: list[dict], tool: str, unit: str = "times ours", *, at_least: float | None = None, at_most: float | None = None,
+    measured: float | None = None,
+) -> None:  # fmt: skip
+    """Set a goal beside the row of a tool. What is measured is, unless given, the median ratio, or for "s" the median time."""
+    row = next(row for row in rows if row["tool"] == tool)
+    if measured is None and row["seconds"]:
+        measured = statistics.median(row["seconds" if unit == "s" else "ratio"])
+    bound = f"at most {at_most:g}" if at_least is None else f"at least {at_least:g}"
+    row["goal"] = {"bound": f"{bound} {unit}", "unit": unit, "measured": measured, "met": None}
+    if measured is not None:
+        row["goal"]["met"] = measured <= at_most if at_least is None else measured >= at_least
 
 
 def installed(package_or_program: str) -> bool:
@@ -91,6 +111,12 @@ def fresh(function: Callable[..., Any], *args: Any) -> Any:
     """``function(*args)`` in a process of its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *args).result()
+
+
+def new_interpreter(code: str) -> Any:
+    """Run code in a Python that has loaded nothing. What it prints is (answer, seconds); else there is no answer."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, text=True, stdout=subprocess.PIPE)
+    return tuple(json.loads(done.stdout)) if done.stdout else None
 
 
 @contextlib.contextmanager

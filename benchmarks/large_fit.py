@@ -8,25 +8,18 @@ import numpy as np
 from scipy.special import expit
 
 import softlabel as sl
-from benchmarks.harness import Contestant, compare, fresh, installed
+from benchmarks.harness import Contestant, aim, compare, fresh, installed
 
 TOLERANCE = 1e-4
 
 
-def make(n, p, dtype=np.float64):
+def make(n, p):
     """Features (n, p) and labels, without work arrays of the size of the features."""
     rng = np.random.default_rng(1)
-    X = np.empty((n, p), dtype)
-    rng.standard_normal(dtype=dtype, out=X)
-    beta = rng.normal(size=p).astype(dtype) * 2 / np.sqrt(p)
+    X = np.empty((n, p))
+    rng.standard_normal(out=X)
+    beta = rng.normal(size=p) * 2 / np.sqrt(p)
     return X, (rng.random(n) < expit(X @ beta)).astype(np.int8)
-
-
-def with_intercept(X):
-    """For a peer that wants a column of ones; made before the clock starts."""
-    x = np.empty((X.shape[0], X.shape[1] + 1), X.dtype)
-    x[:, 0], x[:, 1:] = 1, X
-    return x
 
 
 def softlabel(X, y):
@@ -47,33 +40,22 @@ def glum(X, y):
     return np.r_[model.intercept_, model.coef_]
 
 
-def statsmodels_glm(x, y):
-    import statsmodels.api as sm
-
-    return sm.GLM(y, x, family=sm.families.Binomial()).fit().params
-
-
-TOOLS = {  # what it needs, how it fits, its features
-    "softlabel": ("softlabel", softlabel, np.float64),
-    "softlabel, float32 features": ("softlabel", softlabel, np.float32),
-    "scikit-learn newton-cholesky": ("sklearn", scikit_learn, np.float64),
-    "glum": ("glum", glum, np.float64),
-    "statsmodels GLM": ("statsmodels", statsmodels_glm, np.float64),
+TOOLS = {  # what it needs, and how it fits
+    "softlabel": ("softlabel", softlabel),
+    "scikit-learn newton-cholesky": ("sklearn", scikit_learn),
+    "glum": ("glum", glum),
 }
 
 
 def extra_memory(tool, n, p):
     """Peak memory of a fit beyond what was there before, as a multiple of the features. To be called in a fresh process.
 
-    A small fit comes first: what a tool loads and compiles is not counted.
+    A small fit comes first: what a tool loads is not counted.
     """
-    _, fit, dtype = TOOLS[tool]
-    prepare = with_intercept if fit is statsmodels_glm else np.asarray
     for rows in (2000, n):
-        X, y = make(rows, p, dtype)
-        X = prepare(X)
+        X, y = make(rows, p)
         before = peak_memory()
-        fit(X, y)
+        TOOLS[tool][1](X, y)
     return (peak_memory() - before) / X.nbytes
 
 
@@ -87,32 +69,38 @@ def peak_memory():
 
 def run(all_cores, tiny=False):
     """Rows of the table; memory and the cost of more items with all cores only."""
-    sizes = [(4000, 5)] if tiny else [(1_000_000, 50), (100_000, 200)]
-    rounds, rows = 1 if tiny else 3, []
-    for n, p in sizes:
-        memory = {}
-        if all_cores:
-            memory = {tool: fresh(extra_memory, tool, n, p) for tool, (needs, *_) in TOOLS.items() if installed(needs)}
-        rows += [{**row, "extra_memory": memory.get(row["tool"])} for row in one_size(n, p, rounds)]
-    return rows + (more_items(rounds, [1000, 4000] if tiny else [10**4, 10**5, 10**6, 10**7]) if all_cores else [])
-
-
-def one_size(n, p, rounds):
-    X, y = make(n, p)
-    features = {"column of ones": with_intercept(X), np.float32: X.astype(np.float32), np.float64: X}
-    contestants = {}
-    for tool, (needs, fit, dtype) in TOOLS.items():
-        x = features["column of ones" if fit is statsmodels_glm else dtype]
-        if installed(needs):
-            fit(x[:2000], y[:2000])  # loads and compiles
-        contestants[tool] = Contestant(lambda fit=fit, x=x: fit(x, y), needs=needs)
-    return compare(f"n = {n:,}, p = {p}", "fit", contestants, rounds, TOLERANCE, warm_up=False)
-
-
-def more_items(rounds, sizes):
+    rounds, less = (1, 250) if tiny else (3, 1)
     rows = []
-    for n in sizes:
-        X, y = make(n, 10, np.float32)
-        ours = {"softlabel": Contestant(lambda X=X, y=y: sl.fit_logistic(X, y).coef)}
-        rows += [{**row, "n": n} for row in compare(f"n = {n:,}, p = 10", "fit", ours, rounds, TOLERANCE)]
+    for n, p in [(1_000_000, 50), (100_000, 200)]:
+        rows += one_size(f"{n:,} items, {p} features", n // less, p // (10 if tiny else 1), rounds, all_cores)
+    return rows + (more_items(rounds, less) if all_cores else [])
+
+
+def one_size(case, n, p, rounds, all_cores):
+    X, y = make(n, p)
+    contestants = {}
+    for tool, (needs, fit) in TOOLS.items():
+        if installed(needs):
+            fit(X[:2000], y[:2000])  # loads
+        contestants[tool] = Contestant(lambda fit=fit: fit(X, y), needs=needs)
+    rows = compare(case, "fit", contestants, rounds, TOLERANCE, warm_up=False)
+    for tool in ("scikit-learn newton-cholesky", "glum"):
+        aim(rows, tool, at_least=1)
+    if all_cores:
+        del X, y
+        for row in rows:
+            if row["seconds"]:
+                row["memory"] = 1 + fresh(extra_memory, row["tool"], n, p)
+        aim(rows, "softlabel", "of the data", at_most=1.3, measured=rows[0]["memory"])
+    return rows
+
+
+def more_items(rounds, less):
+    """Ten times as many items: is the time of an item the same?"""
+    contestants = {}
+    for n in (1_000_000, 10_000_000):
+        X, y = make(n // less, 10)
+        contestants[f"softlabel, {n:,} items"] = Contestant(lambda X=X, y=y: softlabel(X, y), n // less)
+    rows = compare("10 features", "item", contestants, rounds, None)
+    aim(rows, "softlabel, 10,000,000 items", "times", at_most=1.25)
     return rows

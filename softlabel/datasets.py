@@ -6,22 +6,16 @@ them already serves without a network. The histograms of the vote counts ship wi
 
 import csv
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
-import yaml
-from scipy.special import expit
 
-from softlabel.vote_models import sample_probabilities
-
-with warnings.catch_warnings():  # in a notebook pooch's import asks for ipywidgets, which nothing here needs
-    warnings.simplefilter("ignore")
-    import pooch
+from softlabel.validation import optional
 
 _EMMIXSSL = "https://raw.githubusercontent.com/cran/EMMIXSSL/cfacc7d02e6d654c0664105ad0a0dbe9573c592d/data"
 _CUBAM = "https://raw.githubusercontent.com/welinder/cubam/fe5ba700f1adbb489c69af311558d64370d73d36/demo/bluebirds"
@@ -102,6 +96,10 @@ def fetch(name: str) -> Path:
     DataFileError
         If the file is neither in the cache folder nor to be had; the message says how to put it in place by hand.
     """
+    with warnings.catch_warnings():  # in a notebook pooch's import asks for ipywidgets, which nothing here needs
+        warnings.simplefilter("ignore")
+        import pooch
+
     address, sha256 = FILES[name]
     store = pooch.create(
         path=pooch.os_cache("softlabel"),
@@ -128,16 +126,15 @@ def fetch(name: str) -> Path:
 
 def _read_rda(name: str) -> pd.DataFrame:
     """The one table in an R data file."""
-    return _parse_rda(fetch(name)).copy()
+    rdata = optional("rdata", "book", "load_gastroenterology")
+    return _parse_rda(rdata.read_rda, fetch(name)).copy()
 
 
 @cache  # takes a second; the checksum in fetch says that a file at this path is the same
-def _parse_rda(path: Path) -> pd.DataFrame:
-    import rdata  # long to import, and only this needs it
-
+def _parse_rda(read: Callable[[Path], dict[str, pd.DataFrame]], path: Path) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # R classes of the table that have no counterpart in Python
-        (table,) = rdata.read_rda(path).values()
+        (table,) = read(path).values()
     return table
 
 
@@ -154,6 +151,8 @@ def load_gastroenterology() -> VoteData:
     ------
     DataFileError
         If a file cannot be had; the message says how to put it in place by hand.
+    ImportError
+        If rdata is not installed (extra ``book``), which reads R's files.
 
     Notes
     -----
@@ -170,61 +169,14 @@ def load_gastroenterology() -> VoteData:
     labels = labels.loc[X.index]
     y = (labels.pop("GROUND TRUTH") == "resection").astype(int).rename("y")
     source = "Mesejo et al. (2016), doi:10.1109/TMI.2016.2547947, as distributed in the R package EMMIXSSL"
-    return _vote_data(X, labels, y, source)
-
-
-GASTRO_FEATURES = ["V113", "V173", "V475", "V489", "V603"]  # the five that the paper selects
-_STAND_IN = {  # estimates on the real files, from which the stand-in is drawn
-    "coef": [1.43, 0.30, 0.66, 0.51, -0.33, -0.25],  # of the fit to the votes, intercept first
-    "alpha0": 5.17,
-    "correlation": [
-        [1.00, 0.21, 0.27, -0.24, -0.16],
-        [0.21, 1.00, 0.57, -0.51, -0.46],
-        [0.27, 0.57, 1.00, -0.63, -0.33],
-        [-0.24, -0.51, -0.63, 1.00, 0.27],
-        [-0.16, -0.46, -0.33, 0.27, 1.00],
-    ],
-}
-
-
-def gastroenterology_stand_in(rng: np.random.Generator | int | None = 408) -> VoteData:
-    """A *simulated* table of the size of the gastroenterology data, for readers who cannot get the files.
-
-    Features are normal with the correlations of the real five; true labels and the votes of seven clinicians are drawn from the
-    model fitted to the real votes. Nothing computed from it says anything about the real data.
-
-    Parameters
-    ----------
-    rng : Generator, int or None
-        Source of randomness; by default always the same table.
-
-    Returns
-    -------
-    VoteData
-
-    Examples
-    --------
-    >>> gastroenterology_stand_in()
-    VoteData(76 items, 7 annotators, 5 features; simulated stand-in for the gastroenterology data)
-    """
-    rng = np.random.default_rng(rng)
-    items = pd.Index([f"simulated_{j + 1}" for j in range(76)], name="item")
-    X = rng.multivariate_normal(np.zeros(5), _STAND_IN["correlation"], size=76)
-    eta = _STAND_IN["coef"][0] + X @ _STAND_IN["coef"][1:]
-    tau = np.column_stack([expit(eta), expit(-eta)])
-    p = sample_probabilities(tau, _STAND_IN["alpha0"], rng)[:, :1]
-    annotators = [f"CLINICIAN {k}" for k in range(1, 8)]
-    labels = pd.DataFrame(rng.random((76, 7)) < p, items, annotators).replace({True: "resection", False: "no-resection"})
-    y = pd.Series((rng.random(76) < tau[:, 0]).astype(int), items, name="y")
-    features = pd.DataFrame(X, items, GASTRO_FEATURES)
-    return _vote_data(features, labels, y, "simulated stand-in for the gastroenterology data")
+    return vote_data(X, labels, y, source)
 
 
 def load_bluebirds() -> VoteData:
     """108 images of birds, each judged by 39 people (Welinder et al. 2010).
 
-    The annotators told one of two blue species, Indigo Bunting and Blue Grosbeak, from the other. The files answer true or false
-    and do not say which species is which.
+    The annotators told one of two blue species, Indigo Bunting and Blue Grosbeak, from the other. The files answer true or
+    false and do not say which species is which.
 
     Returns
     -------
@@ -241,7 +193,7 @@ def load_bluebirds() -> VoteData:
     labels = answers.astype(bool).replace({True: "yes", False: "no"})
     y = pd.Series(_read_yaml("bluebirds_gt.yaml"), name="y").rename_axis("item").loc[labels.index].astype(int)
     source = "Welinder et al. (2010), as distributed with the software cubam"
-    return _vote_data(None, labels, y, source, classes=("yes", "no"))
+    return vote_data(None, labels, y, source, classes=("yes", "no"))
 
 
 ADULT_LABELS = "GPRXB"  # general, parental guidance, restricted, pornographic; B is not on that scale, and explained nowhere
@@ -259,15 +211,15 @@ def load_adult_content(positive: Iterable[str] = "RX", repeats: str = "keep") ->
         Labels that count as positive; all others, B included, count as negative. The default is R and X, the two ratings that
         keep minors out, which is also the middle of the four-step scale.
     repeats : "keep" or "first"
-        What to do with a worker's second and third label of the same site, about a fifth of the rows. "keep" counts each, as the
-        file does; "first" counts the first in the order of the file, so that nobody votes twice.
+        What to do with a worker's second and third label of the same site, about a fifth of the rows. "keep" counts each, as
+        the file does; "first" counts the first in the order of the file, so that nobody votes twice.
 
     Returns
     -------
     VoteData
-        ``counts`` are "positive" and "negative" votes; their sum is not the same on every site. ``votes`` has the labels as they
-        are, in the order of the file. There are no features and there is no ground truth. Sites and workers are running numbers
-        in the order of the file: neither addresses nor worker names are given.
+        ``counts`` are "positive" and "negative" votes; their sum is not the same on every site. ``votes`` has the labels as
+        they are, in the order of the file. There are no features and there is no ground truth. Sites and workers are running
+        numbers in the order of the file: neither addresses nor worker names are given.
 
     Raises
     ------
@@ -312,13 +264,13 @@ def load_breast_cancer() -> VoteData:
     Returns
     -------
     VoteData
-        ``y`` is 1 for a malignant sample (scikit-learn has 0). ``X`` has all 30 features; Ahfock and McLachlan use the ten means,
-        ``X.filter(regex="^mean ")``. Nobody voted: ``counts`` and ``votes`` are None.
+        ``y`` is 1 for a malignant sample (scikit-learn has 0). ``X`` has all 30 features; Ahfock and McLachlan use the ten
+        means, ``X.filter(regex="^mean ")``. Nobody voted: ``counts`` and ``votes`` are None.
 
     Raises
     ------
     ImportError
-        If scikit-learn is not installed. No network is needed: the data are part of it.
+        If scikit-learn is not installed (extra ``sklearn``). No network is needed: the data are part of it.
 
     Examples
     --------
@@ -328,9 +280,7 @@ def load_breast_cancer() -> VoteData:
     >>> data.X.filter(regex="^mean ").shape, int(data.y.sum())
     ((569, 10), 212)
     """
-    from sklearn import datasets  # takes longer to import than the rest of the package, and only this needs it
-
-    table = datasets.load_breast_cancer(as_frame=True)
+    table = optional("sklearn.datasets", "sklearn", "load_breast_cancer").load_breast_cancer(as_frame=True)
     y = (table.target == 0).astype(int).rename("y").rename_axis("item")
     return VoteData(table.data.rename_axis("item"), None, y, None, "UCI data set 17, as distributed in scikit-learn")
 
@@ -374,6 +324,8 @@ def shipped_histograms() -> dict[str, pd.DataFrame]:
     6  7         6     13
     7  7         7     32
     """
+    import yaml
+
     content = yaml.safe_load(files("softlabel").joinpath("vote_histograms.yml").read_text(encoding="utf-8"))
     return {
         name: pd.DataFrame(
@@ -384,11 +336,14 @@ def shipped_histograms() -> dict[str, pd.DataFrame]:
     }
 
 
-def _read_yaml(name: str) -> dict:
-    return yaml.safe_load(fetch(name).read_text(encoding="utf-8"))
+def _read_yaml(name: str) -> dict[str, Any]:
+    import yaml
+
+    content: dict[str, Any] = yaml.safe_load(fetch(name).read_text(encoding="utf-8"))
+    return content
 
 
-def _vote_data(
+def vote_data(
     X: pd.DataFrame | None,
     labels: pd.DataFrame,
     y: pd.Series,

@@ -18,7 +18,7 @@ from softlabel.efficiency import relative_efficiency
 from softlabel.logistic import fit_logistic, fit_logistic_batch, inside_worker
 from softlabel.normal import TwoClassNormal
 from softlabel.separation import separation_of
-from softlabel.validation import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_rng, as_whole
+from softlabel.validation import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_rng, as_whole, optional
 from softlabel.vote_models import sample_probabilities, sample_votes
 
 if TYPE_CHECKING:
@@ -318,8 +318,7 @@ def _fit_firth(X: Array, counts: Array) -> Array:
 
 def _fit_ridge(X: Array, counts: Array) -> Array:
     """scikit-learn takes weighted labels: each item once as positive and once as negative, weighted by its votes."""
-    from sklearn.linear_model import LogisticRegression  # long to import, and only this needs it
-
+    LogisticRegression = optional("sklearn.linear_model", "sklearn", "simulate_breast_cancer").LogisticRegression
     labels = np.repeat([1, 0], len(X))
     ridge = LogisticRegression(C=1.0, solver="newton-cholesky").fit(np.vstack([X, X]), labels, counts.T.ravel())
     return np.r_[ridge.intercept_, ridge.coef_[0]]

@@ -8,10 +8,11 @@ items along memory. Newton's method is written once, for R data sets; a large on
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
+from operator import add
 from typing import Any, Literal
 
 import numpy as np
@@ -373,8 +374,8 @@ def fit_logistic_batch(
         coef[:, 0] -= (coef[:, 1:] * centre).sum(axis=1)
         return coef, *rest
 
-    results = in_threads(fit, blocks(len(X), X.shape[1]))
-    coef, converged, n_iter, full_rank = (np.concatenate(part) for part in zip(*results))
+    parts = in_threads(fit, blocks(len(X), X.shape[1]))
+    coef, converged, n_iter, full_rank = (np.concatenate(part) for part in zip(*parts))
     if not full_rank.all():
         r = int(np.argmin(full_rank))
         raise ValueError(f"data set {r}: {explain_rank(X[r], counts[r], names)}")
@@ -423,7 +424,7 @@ class _Blocks:
             x = standardised(self.X[rows].T[None], self.centre, self.scale)
             return statistic(_DataSets(x, *split(self.counts[None, rows])), *args)
 
-        return tuple(map(sum, zip(*in_threads(of_block, blocks(*self.X.shape)))))
+        return reduce(lambda sums, more: tuple(map(add, sums, more)), in_threads(of_block, blocks(*self.X.shape)))
 
 
 def newton(data: Any, beta: Array, max_iter: int, tol: float, firth: bool = False) -> tuple[Array, Array, Array, Array]:
@@ -584,13 +585,13 @@ def blocks(n: int, width: int) -> list[slice]:
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
-def in_threads(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-    """``function`` of each part, on all cores, unless this is a worker's task already."""
+def in_threads(function: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[Any]:
+    """``function`` of each part in order, on all cores, unless this is a worker's task already."""
     if len(parts) == 1 or inside_worker():
-        return [function(part) for part in parts]
-    # Threads of linear algebra within these would stand in each other's way.
-    with _linear_algebra().limit(limits=1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
-        return list(threads.map(function, parts))
+        yield from map(function, parts)
+    else:  # threads of linear algebra within these would stand in each other's way
+        with _linear_algebra().limit(limits=1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
+            yield from threads.map(function, parts)
 
 
 @cache

@@ -6,28 +6,31 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from softlabel.validation import Array, listed, same
 
 ROLES = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
+Codes = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class VoteTable:
     """Votes as codes into ``items`` and ``annotators``, one element a vote that counts."""
 
-    items: pd.Index
-    annotators: pd.Index
+    items: "pd.Index[Any]"
+    annotators: "pd.Index[Any]"
     labels: list[Any]
-    item: np.ndarray
-    annotator: np.ndarray
-    positive: np.ndarray
+    item: Codes
+    annotator: Codes
+    positive: Flags
     n_rows: int
     n_missing: int
     n_repeats: int
     n_contradictions: int
 
-    def count(self) -> tuple[Array, Array]:
+    def count(self) -> tuple[Codes, Codes]:
         """Votes, and positive votes, on each item."""
         n = len(self.items)
         return np.bincount(self.item, minlength=n), np.bincount(self.item[self.positive], minlength=n)
@@ -47,21 +50,7 @@ def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable
     if not votes.size:
         raise ValueError(f"votes has no elements: its shape is {votes.shape}")
     columns = _long_columns(votes)
-    if columns is None:
-        wide = by_item(votes, "votes")
-        items, annotators = wide.index, wide.columns
-        item = np.repeat(np.arange(len(items)), len(annotators))
-        annotator = np.tile(np.arange(len(annotators)), len(items))
-        values = wide.to_numpy(object).ravel()
-        item, items = pd.factorize(items[item])
-    else:
-        for role in ("item", "annotator"):
-            missing = votes[columns[role]].isna().to_numpy()
-            if missing.any():
-                raise ValueError(f"{where(votes, 'votes', int(missing.argmax()))}: the {role} is missing{_more(missing)}")
-        item, items = pd.factorize(votes[columns["item"]])
-        annotator, annotators = pd.factorize(votes[columns["annotator"]])
-        values = votes[columns["label"]]
+    values, item, items, annotator, annotators = _wide(votes) if columns is None else _long(votes, columns)
     label, labels = pd.factorize(values)
     there = label >= 0
     is_positive = _which_positive(votes, 1 if columns else len(annotators), label, list(labels), positive)
@@ -69,26 +58,41 @@ def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable
     item, annotator, vote = item[there], annotator[there], is_positive[label[there]]
     pair, _ = pd.factorize(item.astype(np.int64) * len(annotators) + annotator)
     again = pd.Series(pair).duplicated().to_numpy()
-    contradictions = int((vote[again] != vote[~again][pair[again]]).sum())
-    if repeats == "first" and again.any():
-        item, annotator, vote = item[~again], annotator[~again], vote[~again]
+    keep = ~again if repeats == "first" else np.full(len(pair), True)
     return VoteTable(
-        _plain(items),
-        _plain(annotators),
-        [x.item() if isinstance(x, np.generic) else x for x in labels],
-        item,
-        annotator,
-        vote,
-        len(there),
-        int((~there).sum()),
-        int(again.sum()),
-        contradictions,
+        items=_plain(items),
+        annotators=_plain(annotators),
+        labels=[label.item() if isinstance(label, np.generic) else label for label in labels],
+        item=item[keep],
+        annotator=annotator[keep],
+        positive=vote[keep],
+        n_rows=len(there),
+        n_missing=int((~there).sum()),
+        n_repeats=int(again.sum()),
+        n_contradictions=int((vote[again] != vote[~again][pair[again]]).sum()),
     )
 
 
-def _plain(values: pd.Index) -> pd.Index:
+Read = tuple[Any, Codes, "pd.Index[Any]", Codes, "pd.Index[Any]"]
+
+
+def _wide(votes: pd.DataFrame) -> Read:
+    """Labels, and codes and names of their items and annotators, row by row."""
+    wide = by_item(votes, "votes")
+    n, width = wide.shape
+    item, items = pd.factorize(wide.index.repeat(width))
+    return wide.to_numpy(object).ravel(), item, items, np.tile(np.arange(width), n), wide.columns
+
+
+def _long(votes: pd.DataFrame, columns: dict[str, Hashable]) -> Read:
+    for role in ("item", "annotator"):
+        _must_not_miss(votes[columns[role]], role, votes, "votes")
+    return votes[columns["label"]], *pd.factorize(votes[columns["item"]]), *pd.factorize(votes[columns["annotator"]])
+
+
+def _plain(values: "pd.Index[Any]") -> "pd.Index[Any]":
     """An index of the values themselves, where pandas would keep categories."""
-    return pd.Index(values.astype(values.categories.dtype) if isinstance(values, pd.CategoricalIndex) else values)
+    return pd.Index(values.astype(values.categories.dtype)) if isinstance(values, pd.CategoricalIndex) else values
 
 
 def _long_columns(votes: pd.DataFrame) -> dict[str, Hashable] | None:
@@ -111,17 +115,21 @@ def _long_columns(votes: pd.DataFrame) -> dict[str, Hashable] | None:
 def by_item(table: pd.DataFrame, name: str) -> pd.DataFrame:
     """A table with the items in its index, from a column of theirs if there is one."""
     column = next((c for c in ROLES["item"] if c in table.columns), None)
-    missing = np.asarray((table.index if column is None else table[column]).isna())
-    if missing.any():
-        raise ValueError(f"{where(table, name, int(missing.argmax()))}: the item is missing{_more(missing)}")
+    _must_not_miss(table.index if column is None else table[column], "item", table, name)
     return table if column is None else table.set_index(column).rename_axis("item")
 
 
-def _more(wrong: np.ndarray) -> str:
+def _must_not_miss(values: "pd.Index[Any] | pd.Series[Any]", role: str, table: pd.DataFrame, name: str) -> None:
+    missing = np.asarray(values.isna())
+    if missing.any():
+        raise ValueError(f"{where(table, name, int(missing.argmax()))}: the {role} is missing{_more(missing)}")
+
+
+def _more(wrong: Flags) -> str:
     return f" ({wrong.sum()} such rows in all)" if wrong.sum() > 1 else ""
 
 
-def _which_positive(votes: pd.DataFrame, width: int, label: np.ndarray, labels: list, positive: object) -> np.ndarray:
+def _which_positive(votes: pd.DataFrame, width: int, label: Codes, labels: list[Any], positive: object) -> Flags:
     """Which labels are the positive one; ``width`` entries stand in a row."""
     if not labels:
         raise ValueError("votes has no label at all: every one is missing")
@@ -142,7 +150,7 @@ def _which_positive(votes: pd.DataFrame, width: int, label: np.ndarray, labels: 
 
 def read_features(
     features: pd.DataFrame, columns: Sequence[Hashable] | None, truth: object
-) -> tuple[pd.DataFrame, pd.Series | None]:
+) -> "tuple[pd.DataFrame, pd.Series[Any] | None]":
     """Features as floats, nan where missing, items in the index; and the truth, taken out of them if it is a column."""
     if not isinstance(features, pd.DataFrame):
         raise ValueError(f"features must be a DataFrame, got {type(features).__name__}")
@@ -179,20 +187,19 @@ def _must_have(X: pd.DataFrame, names: Sequence[Hashable], argument: str) -> Non
             raise ValueError(f"{argument}: features has no column {name!r}; its columns are {listed(X.columns)}")
 
 
-def _floats(column: pd.Series, name: Hashable, features: pd.DataFrame) -> Array:
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
+def _floats(column: "pd.Series[Any]", name: Hashable, features: pd.DataFrame) -> Array:
+    numbers: Array = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
     wrong = (np.isnan(numbers) & column.notna().to_numpy()) | np.isinf(numbers)
     if wrong.any():
         k = int(wrong.argmax())
         raise ValueError(
             f"{where(features, 'features', k)} (item {column.index[k]!r}), column {name!r} is {column.iloc[k]!r}: features "
-            f"must "
-            f"be finite numbers{_more(wrong)}"
+            f"must be finite numbers{_more(wrong)}"
         )
     return numbers
 
 
-def read_truth(truth: pd.Series, items: pd.Index, labels: list[Any], positive: object) -> Array:
+def read_truth(truth: "pd.Series[Any]", items: "pd.Index[Any]", labels: list[Any], positive: object) -> Array:
     """True labels in the order of the items as 1 and 0, nan where unknown: in the words of the votes, or 1 and 0."""
     if not isinstance(truth, pd.Series):
         raise ValueError(f"truth must be the name of a column of features, or a Series by item, got {type(truth).__name__}")
@@ -213,4 +220,4 @@ def read_truth(truth: pd.Series, items: pd.Index, labels: list[Any], positive: o
             f"truth of item {values.index[k]!r} is {values.iloc[k]!r}: it must be one of the labels of the votes "
             f"({listed(labels)}), or 0 and 1, or empty where it is unknown"
         )
-    return answer.astype(float).reindex(items).to_numpy()
+    return np.asarray(answer.astype(float).reindex(items))

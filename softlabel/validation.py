@@ -5,6 +5,8 @@ data set) and what would be valid.
 """
 
 import numbers
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -344,3 +346,12 @@ def as_labellers_and_alpha0(m: ArrayLike, alpha0: ArrayLike) -> tuple[Array, Arr
     except ValueError:
         raise ValueError(f"m has shape {m.shape} and alpha0 {alpha0.shape}: they do not broadcast") from None
     return m, alpha0
+
+
+def optional(module: str, extra: str, function: str) -> ModuleType:
+    """Import a module that comes with an extra of the package, or say which one the function needs."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        missing = f"{function} needs {module.partition('.')[0]}, which is not installed"
+        raise ImportError(f"{missing}: pip install 'softlabel[{extra}]'") from error

@@ -72,13 +72,17 @@ class VoteModel(ABC):
     def band(self, probability: ArrayLike, m: int, level: float = 0.95) -> tuple[Array, Array]:
         """Limits between which the number of positive votes lies; arguments and limits as of :func:`prediction_band`."""
         p, m, level = as_probabilities(probability), int(as_labellers(m, scalar=True)), as_level(level)
-        k = np.arange(m + 1.0)
-        counts = np.tile(np.column_stack([k, m - k]), (len(p), 1))
-        tau = np.repeat(np.column_stack([p, 1 - p]), m + 1, axis=0)
-        up_to = np.exp(self.log_probability(counts, tau)).reshape(len(p), m + 1).cumsum(axis=1)
+        up_to = self.count_probabilities(p, m).cumsum(axis=1)
         # A sum of probabilities that reaches the tail but for rounding has reached it.
         low, high = ((up_to < tail * (1 - 1e-12)).sum(axis=1) for tail in ((1 - level) / 2, (1 + level) / 2))
         return low.astype(float), np.minimum(high, m).astype(float)
+
+    def count_probabilities(self, p: Array, m: int) -> Array:
+        """Probabilities (n, m + 1) of 0, ..., m positive votes, where p (n,) is the posterior of the positive class."""
+        k = np.arange(m + 1.0)
+        counts = np.tile(np.column_stack([k, m - k]), (len(p), 1))
+        tau = np.repeat(np.column_stack([p, 1 - p]), m + 1, axis=0)
+        return np.exp(self.log_probability(counts, tau)).reshape(len(p), m + 1)
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,22 @@ class DirichletMultinomial(VoteModel):
         p[..., -1] = left
         return p
 
+    def count_probabilities(self, p: Array, m: int) -> Array:
+        """As the base class, in one pass over the counts: see :meth:`log_probability`."""
+        (scale, step), k = self._scale_and_step, np.arange(float(m))
+
+        def votes_in_a_row(t: Array) -> Array:
+            # Below these bounds the labellers agree, and a class has no votes, to the last digit.
+            factors = (max(scale, 1e-200) * np.maximum(t, 1e-100)[:, None] + k * step) / (k + 1)
+            return np.cumsum(np.pad(np.log(factors), ((0, 0), (1, 0))), axis=1)
+
+        return np.exp(votes_in_a_row(p) + votes_in_a_row(1 - p)[:, ::-1] - votes_in_a_row(np.ones(1))[:, -1:])
+
+    @property
+    def _scale_and_step(self) -> tuple[float, float]:
+        """alpha0 and 1, both divided by alpha0 (when above 1)."""
+        return (1.0, 1 / self.alpha0) if self.alpha0 > 1 else (self.alpha0, 1.0)
+
     def log_probability(self, counts: Array, tau: Array) -> Array:
         """As an urn: after k votes for class i of j in all, the next is for i with probability (alpha0 tau_i + k) / (alpha0 + j).
 
@@ -137,7 +157,7 @@ class DirichletMultinomial(VoteModel):
         divided by alpha0 (when above 1), so that the multinomial is the value at 1 / alpha0 = 0 and not a limit. The usual
         form, differences of log-gamma functions, loses all digits when alpha0 is large.
         """
-        scale, step = (1.0, 1 / self.alpha0) if self.alpha0 > 1 else (self.alpha0, 1.0)
+        scale, step = self._scale_and_step
         m = counts.sum(axis=1).astype(np.int64)
         j = np.arange(1.0, m.max())
         answer = -np.cumsum(np.append([0.0, 0.0], np.log((scale + j * step) / (j + 1))))[m]

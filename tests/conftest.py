@@ -6,22 +6,41 @@ import gc
 import http.server
 import shutil
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from bs4 import BeautifulSoup
-from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# What these look at needs the tools of the book (requirements.txt); all others need no more than `pip install '.[test]'`.
+BOOK = {
+    f"test_{name}.py"
+    for name in ("browser", "chapters", "exercises", "explore", "notebooks", "publish", "site", "teaching", "without_data")
+}
+collect_ignore = [] if find_spec("jupyter_book") else sorted(BOOK)
 
 # Thousands of tests are a million objects that stay. To look through them for
 # garbage as often as Python does would take an eighth of the time.
 gc.set_threshold(100_000)
 
 
+def pytest_report_header():
+    return f"left out, because Jupyter Book is not installed: {', '.join(collect_ignore)}" if collect_ignore else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.name in BOOK or {"site", "executed_chapters"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("book")
+
+
 @functools.cache
 def soup_of(html):
     """A page, read once for all that look at it: they change nothing in it."""
+    from bs4 import BeautifulSoup
+
     return BeautifulSoup(html, "html.parser")
 
 
@@ -44,8 +63,7 @@ def run_all(sources):
 @pytest.fixture(scope="session")
 def site(once):
     """Folder of the site, built by the strict command."""
-    import chapters
-
+    chapters = pytest.importorskip("chapters", reason="needs the tools of the book (requirements.txt)")
     once("site", chapters.build)
     return ROOT / "_build" / "html"
 
@@ -53,8 +71,7 @@ def site(once):
 @pytest.fixture(scope="session")
 def executed_chapters(once):
     """Executed notebooks by name, as `book/paper/02_harmless_noise`."""
-    import chapters
-
+    chapters = pytest.importorskip("chapters", reason="needs the tools of the book (requirements.txt)")
     once("chapters", chapters.execute)
     return {
         path.relative_to(ROOT).with_suffix("").as_posix(): chapters.executed(path)
@@ -72,6 +89,7 @@ def shared(tmp_path_factory, request):
 @pytest.fixture(scope="session")
 def once(shared):
     """Does a thing in one of the processes that share the tests, while the others wait for it."""
+    from filelock import FileLock
 
     def do(name, action):
         with FileLock(shared / f"{name}.lock"):
@@ -114,12 +132,13 @@ def driver(tmp_path_factory):
     options = webdriver.ChromeOptions()
     options.binary_location = browser
     profile = tmp_path_factory.mktemp("profile")
-    for flag in (
+    flags = (
         "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run "
         "--disable-background-networking --disable-component-update "
         "--disable-sync --disable-dev-shm-usage "
         "--js-flags=--no-turbofan"  # no script runs long enough to earn what its optimisation costs
-    ).split() + [f"--user-data-dir={profile}"]:
+    )
+    for flag in [*flags.split(), f"--user-data-dir={profile}"]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     service = webdriver.ChromeService(executable_path=path)

@@ -1,4 +1,4 @@
-"""Checks of theorem boxes that the other files lack; book/_ext/checks.yml says which test stands behind which mark."""
+"""Checks of theorem boxes that the other files lack; book/_ext/box_tests.yml says which test stands behind which mark."""
 
 from itertools import product
 

@@ -411,13 +411,13 @@ def test_solutions_open_and_close(site, served, reader):
         for act in (
             title.click,
             button.click,
-            lambda: button.send_keys(Keys.ENTER),  # noqa: B023  called here
-            lambda: button.send_keys(Keys.SPACE),  # noqa: B023
+            lambda: button.send_keys(Keys.ENTER),
+            lambda: button.send_keys(Keys.SPACE),
         ):
             shown = content.is_displayed()
             assert button.get_attribute("aria-expanded") == str(shown).lower()
             act()
-            wait(reader, lambda _: content.is_displayed() != shown)  # noqa: B023
+            wait(reader, lambda _: content.is_displayed() != shown)
         assert not content.is_displayed()  # as at first
 
 

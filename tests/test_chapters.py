@@ -328,8 +328,7 @@ def write_book(root, **pages):
 
 
 PUBLISH = (
-    "from IPython.display import display\n"
-    "display({{'%s': {{'id': '{key}', 'verdict': 'agrees'}}}}, raw=True)" % chapters.VERDICT
+    "from IPython.display import display\ndisplay({{'%s': {{'id': '{key}', 'verdict': 'agrees'}}}}, raw=True)" % claims.MIME
 )
 
 
@@ -397,7 +396,7 @@ def strict_builds(monkeypatch, tmp_path):
     """A small book, and the commands that were to build it."""
     write_book(tmp_path, one="# One\n")
     (tmp_path / "book" / "_ext").mkdir(parents=True)
-    (tmp_path / "book" / "_ext" / "checks.yml").write_text("thm: {numeric: [tests/test_a.py::test_b]}\n")
+    (tmp_path / "book" / "_ext" / "box_tests.yml").write_text("thm: {numeric: [tests/test_a.py::test_b]}\n")
     commands = []
 
     def run(command, cwd, check):

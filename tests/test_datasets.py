@@ -13,7 +13,6 @@ import softlabel
 from softlabel import datasets
 from softlabel.book import claims
 
-
 LOADERS = {
     "gastroenterology": softlabel.load_gastroenterology,
     "bluebirds": softlabel.load_bluebirds,

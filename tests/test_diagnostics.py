@@ -1,7 +1,5 @@
 """Goodness of fit: the numbers by hand, from exact probabilities and by simulation; the figures show the numbers."""
 
-import re
-
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -83,32 +81,10 @@ def test_band_is_made_of_exact_quantiles(m, alpha0):
             tails = (1 - level) / 2, (1 + level) / 2
             assert np.abs(below[:, None] - tails).min() > 1e-9
             assert [low[k], high[k]] == [int(np.argmax(below >= tail)) for tail in tails], t[k]
-
-
-@pytest.mark.parametrize("alpha0", [0.3, 5.47, 60.0])
-def test_band_agrees_with_scipy(alpha0):
-    t = np.linspace(0.01, 0.99, 99)
-    low, high = prediction_band(t, 7, alpha0)
-    np.testing.assert_array_equal(low, stats.betabinom.ppf(0.025, 7, alpha0 * t, alpha0 * (1 - t)))
-    np.testing.assert_array_equal(high, stats.betabinom.ppf(0.975, 7, alpha0 * t, alpha0 * (1 - t)))
-    # Negative: not the binomial band, and not that of half or double alpha0.
-    others = [stats.betabinom.ppf(0.025, 7, a * t, a * (1 - t)) for a in (alpha0 / 2, 2 * alpha0)]
-    for wrong in (stats.binom.ppf(0.025, 7, t), *others):
-        assert (low != wrong).any()
-
-
-@pytest.mark.parametrize("alpha0", [0.3, 5.47, np.inf])
-@pytest.mark.parametrize("level", [0.5, 0.95])
-def test_band_is_conservative_and_no_wider_than_needed(alpha0, level):
-    for t in (0.05, 0.37, 0.5, 0.88):
-        (low,), (high,) = prediction_band([t], 25, alpha0, level)
-        pmf = exact_pmf(t, 25, alpha0)
-        low, high = int(low), int(high)
-        assert pmf[low : high + 1].sum() >= level
-        # Each tail holds at most its share, and would hold more if the band were one vote narrower on its side.
-        share = (1 - level) / 2
-        assert pmf[:low].sum() < share <= pmf[: low + 1].sum()
-        assert pmf[high + 1 :].sum() <= share + 1e-12 and pmf[high:].sum() > share  # 1e-12: rounding of the sum
+    if m > 1 and 0.1 < alpha0 < 1e3:  # negative: not the band of the binomial, nor of half or double alpha0
+        t = np.linspace(0.01, 0.99, 99)
+        for other in (np.inf, alpha0 / 2, 2 * alpha0):
+            assert (prediction_band(t, m, alpha0)[0] != prediction_band(t, m, other)[0]).any()
 
 
 @pytest.mark.parametrize("alpha0", [0.5, 5.47, np.inf])
@@ -126,16 +102,9 @@ def test_band_covers_simulated_votes(alpha0):
         assert share_in_band(counts, tau, np.inf) < share_in_band(counts, tau, alpha0) - 0.02
 
 
-def test_band_at_certainty_and_symmetry():
+def test_band_at_certainty():
     for alpha0 in (1e-3, 5.0, np.inf):
-        low, high = prediction_band([0.0, 1.0], 7, alpha0)
-        assert list(low) == [0, 7] and list(high) == [0, 7]
-    # Counting the other class turns the band round (levels at which no tail is met exactly).
-    t = np.linspace(0.013, 0.987, 50)
-    low, high = prediction_band(t, 7, 5.47)
-    other_low, other_high = prediction_band(1 - t, 7, 5.47)
-    np.testing.assert_array_equal(other_low, 7 - high)
-    np.testing.assert_array_equal(other_high, 7 - low)
+        np.testing.assert_array_equal(prediction_band([0.0, 1.0], 7, alpha0), [[0, 7], [0, 7]])
 
 
 def test_share_in_band_by_hand():
@@ -221,64 +190,45 @@ def test_plots_keep_to_their_axes():
 # ------------------------------------------------------------------ bad input
 
 
-def rejects(function, *patterns):
-    with pytest.raises(ValueError) as caught:
-        function()
-    for pattern in patterns:
-        assert re.search(pattern, str(caught.value)), f"{caught.value} does not match {pattern}"
+def plot(function, *args, **more):
+    return function(*args, ax=matplotlib.figure.Figure().subplots(), **more)
 
 
-UNEQUAL = np.array([[0, 3], [3, 0], [3, 1], [1, 2], [1, 2], [1, 2]])
+FUNCTIONS = {
+    "average_posterior": average_posterior,
+    "plot_average_posterior": lambda c, t: plot(plot_average_posterior, c, t),
+    "plot_votes_against_expectation": lambda c, t: plot(plot_votes_against_expectation, c, t, alpha0=5.0),
+    "share_in_band": lambda c, t: share_in_band(c, t, 5.0),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("function", [
-    average_posterior,
-    lambda c, t: share_in_band(c, t, 5.0),
-    lambda c, t: plot_average_posterior(c, t, plt.figure().gca()),
-    lambda c, t: plot_votes_against_expectation(c, t, 5.0, plt.figure().gca()),
-], ids=["average_posterior", "share_in_band", "plot_average_posterior", "plot_votes_against_expectation"])
-def test_bad_votes_and_probabilities(function):
-    rejects(lambda: function(COUNTS - 1, TAU), r"counts\[0, 0\] is -1", "whole numbers")
-    rejects(lambda: function(COUNTS, TAU / 2), r"tau\[0\] sums to 0.5", "sum to 1")
-    rejects(lambda: function(COUNTS[:3], TAU), r"\(3, 2\)", r"\(6, 2\)")
-    plt.close("all")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_bad_votes_and_probabilities(name):
+    function = FUNCTIONS[name]
+    unequal = np.array([[0, 3], [3, 0], [3, 1], [1, 2], [1, 2], [1, 2]])
+    cases = [(COUNTS - 1, TAU, r"counts\[0, 0\] is -1.*whole numbers"), (COUNTS, TAU / 2, r"tau\[0\] sums to 0.5.*sum to 1"),
+             (COUNTS[:3], TAU, r"\(3, 2\).*\(6, 2\)|\(6, 2\).*\(3, 2\)")]
+    if name != "share_in_band":
+        cases.append((unequal, TAU, r"counts\[2\] has 4 votes.*counts\[0\] has 3.*same number"))
+    else:
+        cases.append((np.zeros((6, 2)), TAU, "no item has a vote"))
+    for counts, tau, message in cases:
+        with pytest.raises(ValueError, match=message):
+            function(counts, tau)
 
 
-def test_share_in_band_of_no_votes():
-    rejects(lambda: share_in_band(np.zeros((6, 2)), TAU, 5.0), "counts", "no item has a vote")
-
-
-@pytest.mark.parametrize("function", [
-    average_posterior,
-    lambda c, t: plot_average_posterior(c, t, plt.figure().gca()),
-    lambda c, t: plot_votes_against_expectation(c, t, 5.0, plt.figure().gca()),
-], ids=["average_posterior", "plot_average_posterior", "plot_votes_against_expectation"])
-def test_unequal_numbers_of_votes(function):
-    rejects(lambda: function(UNEQUAL, TAU), r"counts\[2\] has 4 votes", r"counts\[0\] has 3", "same number")
-    plt.close("all")
-
-
-@pytest.mark.parametrize("bad", [0, 1, -0.5, 95, np.nan, "0.95", None])
-def test_bad_level(bad):
-    rejects(lambda: prediction_band([0.5], 7, 5.0, level=bad), "level", "between 0 and 1", str(bad))
-    rejects(lambda: share_in_band(COUNTS, TAU, 5.0, level=bad), "level", str(bad))
-
-
-@pytest.mark.parametrize("bad", [0, -1, np.nan, "x", None, [1.0, 2.0]])
-def test_bad_alpha0(bad):
-    rejects(lambda: prediction_band([0.5], 7, bad), "alpha0")
-    rejects(lambda: share_in_band(COUNTS, TAU, bad), "alpha0")
-
-
-@pytest.mark.parametrize("bad", [0, -1, 2.5, np.nan, np.inf, "x", None, [3, 4]])
-def test_bad_number_of_labellers(bad):
-    rejects(lambda: prediction_band([0.5], bad, 5.0), r"\bm\b")
-
-
-@pytest.mark.parametrize("bad, patterns", [
-    ([0.5, 1.5], [r"probability\[1\] is 1.5", "between 0 and 1"]), ([0.5, -0.1], [r"probability\[1\] is -0.1"]),
-    ([0.5, np.nan], [r"probability\[1\] is nan"]), ([], ["probability", "no elements"]), (0.5, ["probability", "1-dimensional"]),
-    ([[0.5]], ["probability", "1-dimensional"]), (["x"], ["probability", "numbers"]),
-])
-def test_bad_probability(bad, patterns):
-    rejects(lambda: prediction_band(bad, 7, 5.0), *patterns)
+@pytest.mark.parametrize("argument, bad, message", [
+    *(("level", bad, f"level.*between 0 and 1.*{bad}") for bad in (0, 1, -0.5, 95, np.nan, "0.95", None)),
+    *(("alpha0", bad, "alpha0") for bad in (0, -1, np.nan, "x", None, [1.0, 2.0])),
+    *(("m", bad, r"\bm\b") for bad in (0, -1, 2.5, np.nan, np.inf, "x", None, [3, 4])),
+    ("probability", [0.5, 1.5], r"probability\[1\] is 1.5.*between 0 and 1"),
+    ("probability", [0.5, -0.1], r"probability\[1\] is -0.1"), ("probability", [0.5, np.nan], r"probability\[1\] is nan"),
+    ("probability", [], "probability.*no elements"), ("probability", 0.5, "probability.*1-dimensional"),
+    ("probability", [[0.5]], "probability.*1-dimensional"), ("probability", ["x"], "probability.*numbers"),
+])  # fmt: skip
+def test_bad_arguments_of_a_band(argument, bad, message):
+    with pytest.raises(ValueError, match=message):
+        prediction_band(**{"probability": [0.5], "m": 7, "alpha0": 5.0, argument: bad})
+    if argument in ("level", "alpha0"):
+        with pytest.raises(ValueError, match=argument):
+            share_in_band(COUNTS, TAU, **{"alpha0": 5.0, argument: bad})

@@ -233,7 +233,7 @@ def test_what_the_page_says_to_look_for():
     root = np.sqrt(alphas * prices)
     for factor in (0.5, 2):
         lost = 1 - worth(factor * root) / worth(root)
-        assert 0 < lost.min() and 0.11 < lost.max() < 1 / 9 + 1e-12
+        assert lost.min() > 0 and 0.11 < lost.max() < 1 / 9 + 1e-12
     pays = worth(2) > worth(1)
     product = alphas * prices
     assert not pays[product < 2 - 1e-9].any() and pays[product > 2 + 1e-9].all()

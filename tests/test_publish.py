@@ -9,6 +9,7 @@ import zipfile
 from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 
+import box_tests
 import pytest
 import yaml
 from conftest import ROOT, soup_of
@@ -18,7 +19,6 @@ from sphinx_external_toc.parsing import parse_toc_yaml
 from test_browser import look
 from test_site import chapter_pages
 
-import checks
 import offline
 import printed
 import publish
@@ -33,7 +33,7 @@ REPOSITORY = CONFIG["repository"]["url"]
 
 def boxes():
     """Labels of the boxes in the chapters that state something to be proved."""
-    directive = re.compile(rf"\{{prf:({'|'.join(checks.BOXES)})\}}.*\n(?::label: (\S+))?")
+    directive = re.compile(rf"\{{prf:({'|'.join(box_tests.BOXES)})\}}.*\n(?::label: (\S+))?")
     return [
         label or f"{name}: a {kind} without label"
         for name in parse_toc_yaml(ROOT / "_toc.yml")
@@ -42,15 +42,15 @@ def boxes():
 
 
 def test_each_box_names_its_three_tests():
-    named = checks.tests_by_box(ROOT)
+    named = box_tests.tests_by_box(ROOT)
     assert sorted(named) == sorted(boxes())
     for label, kinds in named.items():
-        assert list(kinds) == list(checks.KINDS), label
+        assert list(kinds) == list(box_tests.KINDS), label
         assert all(kinds.values()), label
 
 
 def test_the_tests_named_exist():
-    missing = [n for n in checks.names_of(ROOT) if not checks.line_of(ROOT / n.split("::")[0], n)]
+    missing = [n for n in box_tests.names_of(ROOT) if not box_tests.line_of(ROOT / n.split("::")[0], n)]
     assert missing == []
 
 
@@ -79,7 +79,7 @@ def toy(tmp_path):
 
 def name_tests(root, *names):
     entry = {"box": {"symbolic": [f"tests/test_toy.py::{n}" for n in names]}}
-    (root / "book" / "_ext" / "checks.yml").write_text(yaml.safe_dump(entry))
+    (root / "book" / "_ext" / "box_tests.yml").write_text(yaml.safe_dump(entry))
 
 
 def test_an_outcome_is_that_of_the_test(toy):
@@ -92,20 +92,20 @@ def test_an_outcome_is_that_of_the_test(toy):
         "test_absent": "not run",
     }
     name_tests(toy, *expected)
-    found = checks.outcomes(toy)
+    found = box_tests.outcomes(toy)
     assert {n.split("::")[1]: o for n, o in found.items()} == expected
 
 
 def test_outcomes_are_kept_until_something_changes(toy):
     name_tests(toy, "test_right")
     for _ in range(2):
-        assert list(checks.outcomes(toy).values()) == ["passed"]
+        assert list(box_tests.outcomes(toy).values()) == ["passed"]
     assert (toy / "ran").read_text() == "x"
     source = toy / "tests" / "test_toy.py"
     source.write_text(
         source.read_text().replace('def test_right(): Path("ran").open("a").write("x")', "def test_right(): assert False")
     )
-    assert list(checks.outcomes(toy).values()) == ["failed"]
+    assert list(box_tests.outcomes(toy).values()) == ["failed"]
 
 
 class Config:
@@ -124,24 +124,24 @@ class Config:
 def test_a_mark_shows_the_outcome(toy, outcome, text):
     name_tests(toy, "test_wrong")
     config = Config()
-    config.theorem_checks = {"tests/test_toy.py::test_wrong": outcome} if outcome else {}
-    line = checks.marks(toy, config, "box")
+    config.box_tests = {"tests/test_toy.py::test_wrong": outcome} if outcome else {}
+    line = box_tests.marks(toy, config, "box")
     (mark,) = line.findall(nodes.reference)
     assert mark.astext() == text
     assert mark["refuri"] == "https://code.example/book/blob/main/tests/test_toy.py#L5"
     # No tests are named for the other two kinds.
     assert line.astext().count("not run") == 2 + (outcome in {None, "not run"})
-    assert checks.marks(toy, config, "another").astext().count("not run") == 3
+    assert box_tests.marks(toy, config, "another").astext().count("not run") == 3
 
 
 def test_marks_on_the_pages(site):
     found = {}
     for page in chapter_pages(site).values():
-        for box in soup_of(page.read_text("utf8")).select(",".join(f"div.{kind}.admonition" for kind in checks.BOXES)):
-            found[box["id"]] = box.select(":scope > p.checks .check")
+        for box in soup_of(page.read_text("utf8")).select(",".join(f"div.{kind}.admonition" for kind in box_tests.BOXES)):
+            found[box["id"]] = box.select(":scope > p.box-tests .box-test")
     assert sorted(found) == sorted(boxes())
     for label, marks in found.items():
-        assert [m.get_text() for m in marks] == [f"✓ {kind}" for kind in checks.KINDS], label
+        assert [m.get_text() for m in marks] == [f"✓ {kind}" for kind in box_tests.KINDS], label
         for mark in marks:
             path, line = mark["href"].removeprefix(f"{REPOSITORY}/blob/main/").split("#L")
             function = mark["title"].split(",")[0]

@@ -1,28 +1,28 @@
 """Reports on votes: right numbers, forms of input, errors that name the row, and a page that stands alone."""
 
+import contextlib
 import functools
 import os
 import re
 import subprocess
 import sys
-import warnings
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
 import pytest
-import sympy as sp
 from bs4 import BeautifulSoup
 from scipy import stats
 from scipy.special import expit
 
 from softlabel import (
-    alpha0_interval, analyse_votes, estimate_alpha0, fit_logistic, overdispersion_test, relative_efficiency,
-    sample_probabilities,
+    alpha0_interval, analyse_votes, estimate_alpha0, fit_logistic, overdispersion_test, relative_efficiency, sample_probabilities,
 )
+from softlabel.labellers import dawid_skene
 from softlabel.report import parts
-from softlabel.tables import read_votes
-from softlabel.book.diagnostics import share_in_band
+from softlabel.report.command import main
+from softlabel.report.parts import Interval
+from softlabel.efficiency import pooled_efficiency
+from softlabel.vote_models import share_in_band
 
 COEF = np.array([0.3, 1.0, -0.5])
 
@@ -44,9 +44,13 @@ def as_long(wide, names=("item", "annotator", "label")):
     return long.set_axis(names, axis=1)
 
 
+def count(wide):
+    return np.column_stack([(wide == "yes").sum(axis=1), (wide == "no").sum(axis=1)]).astype(float)
+
+
 X, WIDE, TRUTH = simulate()
 LONG = as_long(WIDE)
-COUNTS = pd.DataFrame({"yes": (WIDE == "yes").sum(axis=1), "no": (WIDE == "no").sum(axis=1)})
+COUNTS = count(WIDE)
 
 
 @functools.cache
@@ -54,53 +58,46 @@ def the_report():
     return analyse_votes(LONG, X, positive="yes", truth=TRUTH)
 
 
-def same(a, b):
-    """Two reports with the same numbers, items in any order."""
-    pd.testing.assert_frame_equal(a.table(), b.table(), rtol=1e-9)
-    pd.testing.assert_frame_equal(a.items.sort_index(), b.items.sort_index(), check_dtype=False, check_index_type=False)
-
-
 # ------------------------------------------------------------------ Right numbers
 
 
 def test_numbers_are_those_of_the_package():
-    fit = fit_logistic(X, COUNTS)
+    report, fit = the_report(), fit_logistic(X, COUNTS)
     tau = fit.posterior(X)
-    np.testing.assert_array_equal(the_report().fit.coef, fit.coef)
-    np.testing.assert_array_equal(the_report().fit.stderr(), fit.stderr())
-    assert the_report().alpha0.value == estimate_alpha0(COUNTS.to_numpy(), tau).alpha0
-    assert the_report().alpha0[1:] == alpha0_interval(COUNTS.to_numpy(), tau, n_resamples=2000, rng=0)
-    assert the_report().overdispersion == overdispersion_test(COUNTS.to_numpy(), tau)
-    np.testing.assert_allclose(the_report().efficiency, relative_efficiency(5, np.array(the_report().alpha0)), rtol=1e-12)
-    assert the_report().goodness_of_fit.share_in_band == share_in_band(COUNTS.to_numpy(), tau, the_report().alpha0.value)
-    np.testing.assert_array_equal(the_report().items["posterior"], tau[:, 0])
+    np.testing.assert_array_equal(report.fit.coef, fit.coef)
+    np.testing.assert_array_equal(report.fit.stderr(), fit.stderr())
+    assert report.alpha0 == (estimate_alpha0(COUNTS, tau).alpha0, *alpha0_interval(COUNTS, tau, n_resamples=2000, rng=0))
+    assert report.overdispersion == overdispersion_test(COUNTS, tau)
+    np.testing.assert_allclose(report.efficiency, relative_efficiency(5, np.array(report.alpha0)), rtol=1e-12)
+    assert report.goodness_of_fit.share_in_band == share_in_band(COUNTS, tau, report.alpha0.value)
+    np.testing.assert_array_equal(report.items["posterior"], tau[:, 0])
+    s = COUNTS[:, 0].astype(int)
+    np.testing.assert_array_equal(report.histogram["observed"], np.bincount(s, minlength=6))
+    for name, alpha0 in (("expected", report.alpha0.value), ("independent votes", 1e9)):
+        a, b = alpha0 * tau.T
+        np.testing.assert_allclose(report.histogram[name], [stats.betabinom.pmf(k, 5, a, b).sum() for k in range(6)], rtol=1e-6)
 
 
 @pytest.mark.parametrize("alpha0", [0.3, 5.0, np.inf])
 def test_efficiency_of_unequal_votes_against_sandwich_and_fisher_information(alpha0):
     """The factor is that of H G^-1 H to I, item by item, with the Dirichlet-multinomial variance in G."""
-    m = np.repeat([1, 2, 7, 20], [40, 30, 20, 10])
     rng = np.random.default_rng(4)
     x = np.column_stack([np.ones(3000), rng.normal(size=(3000, 2))])
     tau = expit(x @ COEF)
-    votes = np.tile(m, 30)
-    votes_shuffled = rng.permuted(np.tile(votes, (3000, 1)), axis=1)[:, :1].ravel()
-    inflation = votes_shuffled * ((votes_shuffled + alpha0) / (1 + alpha0) if np.isfinite(alpha0) else 1)
-    one = x.T @ (x * (tau * (1 - tau))[:, None])
-    H = x.T @ (x * (votes_shuffled * tau * (1 - tau))[:, None])
-    G = x.T @ (x * (inflation * tau * (1 - tau))[:, None])
+    m = rng.permutation(np.repeat([1.0, 2.0, 7.0, 20.0], [1200, 900, 600, 300]))
+    inflation = m * ((m + alpha0) / (1 + alpha0) if np.isfinite(alpha0) else 1)
+    one, H, G = (x.T @ (x * (w * tau * (1 - tau))[:, None]) for w in (1, m, inflation))
     direct = (np.linalg.det(H @ np.linalg.solve(G, H)) / np.linalg.det(one)) ** (1 / 3)
-    factor = parts.pooled_efficiency(votes_shuffled, 1 / alpha0)
-    assert abs(factor / direct - 1) < 0.02
+    assert abs(pooled_efficiency(m, alpha0) / direct - 1) < 0.02
     if alpha0 < np.inf:  # negative: Theorem 2 at the mean number of votes is another number
-        assert relative_efficiency(votes_shuffled.mean(), alpha0) / direct > 1.1
+        assert relative_efficiency(m.mean(), alpha0) / direct > 1.1
 
 
 def test_the_interval_of_a_large_table_is_that_of_the_bootstrap():
     big, wide, _ = simulate(n=parts.BOOTSTRAP_ITEMS + 1000, seed=3)
-    counts = pd.DataFrame({"yes": (wide == "yes").sum(axis=1), "no": (wide == "no").sum(axis=1)}).to_numpy()
+    counts = count(wide)
     tau = fit_logistic(big, counts).posterior(big)
-    closed = parts.overdispersion(counts.astype(float), tau, 0.95, np.random.default_rng(0))[0]
+    closed = parts.overdispersion(counts, tau, 0.95, np.random.default_rng(0))[0]
     boot = alpha0_interval(counts, tau, n_resamples=2000, rng=1)
     width = boot[1] - boot[0]
     np.testing.assert_allclose(closed[1:], boot, atol=0.1 * width)
@@ -115,30 +112,20 @@ def test_the_scatter_alone_gives_the_same_efficiency_where_the_model_holds():
     np.testing.assert_allclose(shifted.efficiency_direct, report.efficiency_direct, rtol=1e-6)
 
 
+def bought(m, alpha0, cost_item=1.0, cost_vote=1.0):
+    return parts.advice(parts.spending(np.full(3, float(m)), Interval(*[alpha0] * 3), cost_item, cost_vote))
+
+
 @pytest.mark.parametrize("alpha0", [1e-9, 0.5, 3.0, 12.0, 1e9])
-@pytest.mark.parametrize("c0, c1", [(1, 1), (10, 1), (0.2, 1), (3, 7)])
-def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0, c0, c1):
-    for m in range(1, 12):
-        rule = m * (m + 1) - alpha0 * c0 / c1
-        if abs(rule) < 1e-6:
-            continue
-        _, advice, best = parts.spending(np.full(10, m), np.full(3, 1 / alpha0), c0, c1)
-        assert advice == ("more votes" if rule < 0 else "more items")
+def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0):
+    for c0, c1 in ((1, 1), (10, 1), (0.2, 1), (3, 7)):
+        best = parts.best_votes(Interval(*[alpha0] * 3), c0, c1)
         worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 40)]
-        if best.value < 40:
-            assert np.isclose(worth[int(best.value) - 1], max(worth), rtol=1e-9)
-
-
-def test_one_more_vote_symbolically():
-    """The rule, and the factor for any two numbers of votes."""
-    m, a, c0, c1 = sp.symbols("m alpha0 c0 c1", positive=True)
-    gain = (m + 1) * (m + a) / ((m + 1 + a) * m) - 1
-    top = sp.numer(sp.together(gain - c1 / (c0 + c1 * m)))
-    assert sp.expand(top - (a * c0 - c1 * m * (m + 1))) == 0
-    one, two, w = sp.symbols("m1 m2 w", positive=True)
-    mean, square = ((1 - w) * one**r + w * two**r for r in (1, 2))
-    meat = (1 - w) * one * (one + a) / (1 + a) + w * two * (two + a) / (1 + a)
-    assert sp.simplify(mean**2 / meat - mean**2 * (1 + a) / (square + a * mean)) == 0
+        assert best.value >= 40 or np.isclose(worth[int(best.value) - 1], max(worth), rtol=1e-9)
+        for m in range(1, 12):
+            rule = m * (m + 1) - alpha0 * c0 / c1
+            if abs(rule) > 1e-6:
+                assert bought(m, alpha0, c0, c1) == ("more votes" if rule < 0 else "more items")
 
 
 @pytest.mark.parametrize("rule", [
@@ -147,7 +134,7 @@ def test_one_more_vote_symbolically():
 def test_other_rules_for_one_more_vote_fail(rule):
     """Negative: each altered rule gives wrong advice somewhere."""
     cases = [(m, alpha0) for m in range(1, 6) for alpha0 in np.arange(0.25, 40, 0.5)]
-    advice = [parts.spending(np.full(3, m), np.full(3, 1 / alpha0), 1, 1)[1] == "more votes" for m, alpha0 in cases]
+    advice = [bought(m, alpha0) == "more votes" for m, alpha0 in cases]
     assert advice == [m * (m + 1) < alpha0 for m, alpha0 in cases]
     assert advice != [rule(m, alpha0) for m, alpha0 in cases]
 
@@ -173,64 +160,14 @@ def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_featur
     pvalues = []
     for seed in range(400):
         x, wide, _ = simulate(seed=seed)
-        counts = np.column_stack([(wide == "yes").sum(axis=1), (wide == "no").sum(axis=1)]).astype(float)
+        counts = count(wide)
         tau = fit_logistic(x, counts).posterior(x)
-        pvalues.append(parts.calibration(counts, tau, 1 / estimate_alpha0(counts, tau).alpha0)[-1])
+        pvalues.append(parts.goodness_of_fit(counts, tau, estimate_alpha0(counts, tau).alpha0).pvalue)
     for level in (0.05, 0.2):
         assert stats.binomtest(int(np.sum(np.array(pvalues) < level)), 400, level).pvalue > 0.001
     big, wide, _ = simulate(n=2000, seed=1)
-    curved = big.assign(size=np.exp(2 * big["size"]))  # the feature in another form
-    assert analyse_votes(wide, curved, positive="yes").goodness_of_fit.pvalue < 1e-4
-    assert any("do not follow" in w for w in analyse_votes(wide, curved, positive="yes").warnings)
-
-
-def test_z_values_of_exchangeable_annotators_are_standard_normal():
-    tables = [parts.annotators(read_votes(simulate(n=200, alpha0=1.0, seed=s)[1], "yes", "first"), None) for s in range(700)]
-    for column in ("z positive", "z agreement"):
-        z = np.array([t[column] for t in tables])
-        first = z[:, 0]  # annotators of one table are not independent
-        assert abs(first.mean()) < 4 / np.sqrt(700) and abs(first.var() - 1) < 4 * np.sqrt(2 / 700)
-    assert np.mean([len(parts.differing(t, 0.05)) > 0 for t in tables]) < 0.05 + 4 * np.sqrt(0.05 / 700)
-
-
-def test_z_values_of_one_table_item_by_item():
-    frame = analyse_votes(WIDE, X, positive="yes").annotators
-    for who in WIDE:
-        moments = []
-        for item, row in WIDE.iterrows():
-            s, yes = int((row == "yes").sum()), row[who] == "yes"
-            as_yes, as_no = (s - 1) / 4, (5 - s - 1) / 4  # share of the other four that agree
-            q = s / 5
-            mean = q * as_yes + (1 - q) * as_no
-            moments.append((yes - q, q * (1 - q), (as_yes if yes else as_no) - mean,
-                            q * (as_yes - mean) ** 2 + (1 - q) * (as_no - mean) ** 2))
-        d, v, da, va = np.sum(moments, axis=0)
-        found = frame.loc[who, ["z positive", "z agreement"]]
-        np.testing.assert_allclose(found, [d / np.sqrt(v), da / np.sqrt(va)], rtol=1e-10)
-
-
-def test_annotators_by_hand():
-    wide = pd.DataFrame({"a": list("yyn"), "b": list("yny"), "c": ["y", "n", None]}, index=["p", "q", "r"])
-    frame = analyse_votes(wide.reindex(WIDE.index[:3].append(wide.index)).replace({"y": "yes", "n": "no"}).fillna(WIDE.iloc[:3]
-                          .reindex(columns=wide.columns)), X.iloc[:40].set_axis([*X.index[:3], "p", "q", "r", *X.index[6:40]]),
-                          positive="yes").annotators
-    # item p: yyy; q: ynn; r: ny.  a: yes, yes, no.
-    assert frame.loc["a", "votes"] == 3 and np.isclose(frame.loc["a", "positive"], 2 / 3)
-    assert np.isclose(frame.loc["a", "positive of all"], (1 + 1 / 3 + 1 / 2) / 3)
-    assert np.isclose(frame.loc["a", "agreement"], (1 + 0 + 0) / 3)
-    assert np.isclose(frame.loc["a", "agreement of all"], (1 + (1 / 3 * 0 + 2 / 3 * 1 / 2) + 0) / 3)
-    assert np.isnan(frame.loc["a", "z positive"])  # two contested items say nothing
-
-
-def test_biased_annotators_and_guessers_are_named():
-    x, wide, truth = simulate(n=400, seed=2, bias=np.array([0, 0, 0, 0, 0.25]))
-    report = analyse_votes(wide, x, positive="yes")
-    assert parts.differing(report.annotators, 0.01) == ["a4"] and any("'a4'" in w for w in report.warnings)
-    rng = np.random.default_rng(1)
-    x, wide, truth = simulate(n=600, seed=2, alpha0=1)
-    wide["a2"] = rng.permutation(wide["a2"])  # the right share, at random
-    report = analyse_votes(wide, x, positive="yes")
-    assert parts.differing(report.annotators, 0.01)[0] == "a2" and report.annotators.loc["a2", "z agreement"] < -4
+    curved = analyse_votes(wide, big.assign(size=np.exp(2 * big["size"])), positive="yes")  # the feature in another form
+    assert curved.goodness_of_fit.pvalue < 1e-4 and any("do not follow" in w for w in curved.warnings)
 
 
 def test_truth_against_votes():
@@ -238,13 +175,15 @@ def test_truth_against_votes():
     pvalues = []
     for seed in range(150):
         x, wide, truth = simulate(n=400, seed=seed)
-        fit = fit_logistic(x, np.column_stack([(wide == "yes").sum(axis=1), (wide == "no").sum(axis=1)]))
+        fit = fit_logistic(x, count(wide))
         pvalues.append(parts.against_truth(fit, x, fit.posterior(x), truth.to_numpy(float)).pvalue)
     assert stats.kstest(pvalues, "uniform").pvalue > 0.001
     x, wide, truth = simulate(n=400, seed=0, bias=0.2)
     report = analyse_votes(wide, x, positive="yes", truth=truth)
     assert report.truth.pvalue < 1e-4 and any("no number of votes" in w for w in report.warnings)
-    assert not parts.differing(report.annotators, 0.01)
+    assert not any("Annotators who differ" in w for w in report.warnings)
+    x, wide, truth = simulate(n=400, seed=2, bias=np.array([0, 0, 0, 0, 0.25]))
+    assert any("Annotators who differ" in w and "1 of 5 ('a4')" in w for w in analyse_votes(wide, x, positive="yes").warnings)
 
 
 # ------------------------------------------------------------------ Forms of input
@@ -262,13 +201,13 @@ def test_truth_against_votes():
     (WIDE.astype("category"), X.astype(object), "yes", TRUTH.map({1: "1", 0: "0"})),
 ], ids=["wide", "columns", "task", "shuffled", "more columns", "bool", "int", "category", "object"])
 def test_input_forms_are_equal(votes, features, positive, truth):
-    report = analyse_votes(votes, features, positive=positive, truth=truth)
-    if "shuffled" in os.environ["PYTEST_CURRENT_TEST"]:  # another order of items draws other folds and resamples
-        np.testing.assert_allclose(report.fit.coef, the_report().fit.coef, rtol=1e-9)
-        np.testing.assert_allclose(report.alpha0.value, the_report().alpha0.value, rtol=1e-6)
-        pd.testing.assert_frame_equal(report.annotators.sort_index(), the_report().annotators.sort_index(), check_exact=False)
-    else:
-        same(report, the_report())
+    report, usual = analyse_votes(votes, features, positive=positive, truth=truth), the_report()
+    np.testing.assert_allclose(report.fit.coef, usual.fit.coef, rtol=1e-9)
+    np.testing.assert_allclose(report.alpha0.value, usual.alpha0.value, rtol=1e-6)
+    pd.testing.assert_frame_equal(report.annotators.sort_index(), usual.annotators.sort_index())
+    pd.testing.assert_frame_equal(report.items.sort_index(), usual.items.sort_index(), check_dtype=False, check_index_type=False)
+    if (report.items.index == usual.items.index).all():  # another order of items draws other folds and resamples
+        pd.testing.assert_frame_equal(report.table(), usual.table(), rtol=1e-9)
 
 
 def test_items_may_be_numbers_and_the_other_class_mirrors():
@@ -299,9 +238,8 @@ def test_gaps_repeats_and_items_that_lack_something_are_counted_and_named():
     for word in ("without a label, not used: 15", "on the same item, not used: 10", "the first: 3", "no votes, not used: 1",
                  "'i20'", "'i30'", "'i40'"):
         assert word in said and word in re.sub("&#x27;", "'", report.to_html()), word
-    used = report.items.index[report.items["status"] == "used"]
-    counts = pd.DataFrame({"yes": (gaps == "yes").sum(axis=1), "no": (gaps == "no").sum(axis=1)}).loc[used]
-    np.testing.assert_allclose(report.fit.coef, fit_logistic(X.loc[used], counts).coef, rtol=1e-9)
+    used = report.used.index
+    np.testing.assert_allclose(report.fit.coef, fit_logistic(X.loc[used], count(gaps.loc[used])).coef, rtol=1e-9)
     assert report.items.loc["i1", "votes"] == 4 and report.items.loc["i30", "votes"] == 5
     kept = analyse_votes(repeats, features, positive="yes", repeats="keep")
     assert kept.counted["votes used"] == 585 and kept.counted["repeated votes"] == 10
@@ -317,25 +255,22 @@ def test_one_vote_an_item():
 def test_unanimous_votes_and_votes_more_regular_than_chance():
     every = pd.concat([WIDE["a0"]] * 3, axis=1).set_axis(["a", "b", "c"], axis=1)
     report = analyse_votes(every, X, positive="yes")
-    assert report.alpha0.value == 0 and report.efficiency.value == 1 and report.best_votes.value == 1
-    assert report.to_html()
-    split = pd.DataFrame({"a": ["yes"] * 120, "b": ["no"] * 120}, X.index)
-    report = analyse_votes(split, X, positive="yes")
-    assert report.alpha0.value == np.inf and report.efficiency.value == 2 and "infinite" in repr(report)
-    assert report.to_html()
+    assert report.alpha0.value == 0 and report.efficiency.value == 1 and report.best_votes.value == 1 and report.to_html()
+    report = analyse_votes(pd.DataFrame({"a": ["yes"] * 120, "b": ["no"] * 120}, X.index), X, positive="yes")
+    assert report.alpha0.value == np.inf and report.efficiency.value == 2 and "infinite" in repr(report) and report.to_html()
 
 
 def test_separated_votes_get_a_finite_fit_and_a_warning():
-    separated = WIDE.where(WIDE != WIDE, np.where(X["size"] > 0, "yes", "no")[:, None] + np.full((1, 5), "", object))
-    report = analyse_votes(separated, X, positive="yes")
+    separated = np.repeat(np.where(X["size"] > 0, "yes", "no")[:, None], 5, axis=1)
+    report = analyse_votes(pd.DataFrame(separated, X.index), X, positive="yes")
     assert report.separation == "complete" and "complete separation" in report.warnings[0]
     assert np.isfinite(report.table()["value"].drop("alpha0")).all() and "separation" in report.to_html()
 
 
 def test_few_items_are_a_warning():
-    assert any("Few items" in w for w in analyse_votes(WIDE[:20], X, positive="yes").warnings)
+    few = analyse_votes(WIDE[:20], X, positive="yes")
+    assert any("Few items" in w for w in few.warnings) and len(few.items) == 120
     assert not any("Few items" in w for w in the_report().warnings)
-    assert len(analyse_votes(WIDE[:20], X, positive="yes").items) == 120
 
 
 # ------------------------------------------------------------------ Errors
@@ -348,40 +283,38 @@ def edited(frame, row, column, value):
 
 
 @pytest.mark.parametrize("votes, features, options, words", [
-    (edited(LONG, 17, "item", None), X, {}, ["votes, row 17", "item is missing"]),
-    (edited(LONG, 17, "annotator", np.nan), X, {}, ["votes, row 17", "annotator is missing"]),
-    (edited(LONG, 17, "label", "yse"), X, {}, ["3 different labels", "'yse'", "votes, row 17"]),
-    (edited(WIDE, 17, "a2", "yse"), X, {}, ["'yse'", "item 'i17'"]),
-    (LONG.drop(columns="label"), X, {}, ["no column for the label", "'annotator'"]),
-    (LONG.assign(task=1), X, {}, ["'item' and 'task'"]),
-    (LONG.assign(label=None), X, {}, ["every one is missing"]),
-    (LONG[:0], X, {}, ["votes has no elements"]),
-    (LONG, X, {"positive": "Yes"}, ["'Yes'", "'yes'", "'no'"]),
-    (LONG, edited(X, 3, "shape", "big"), {}, ["features, item 'i3'", "'shape'", "'big'"]),
-    (LONG, edited(X.reset_index(), 3, "shape", np.inf), {}, ["features, row 3", "item 'i3'", "'shape'", "inf"]),
-    (LONG, pd.concat([X, X[5:6]]), {}, ["item 'i5' has two rows"]),
-    (LONG, X[[]], {}, ["no numbers"]),
-    (LONG, X.set_axis(["a", "a"], axis=1), {}, ["more than one column named 'a'"]),
-    (LONG, X.reset_index(drop=True), {}, ["no item of votes is in features", "'i0'"]),
-    (LONG, X * np.nan, {}, ["no item has both"]),
-    (LONG, X.assign(one=1.0), {}, ["'one'", "constant"]),
-    (LONG, X, {"columns": ["size", "colour"]}, ["columns", "'colour'", "'shape'"]),
-    (LONG, X, {"truth": "histology"}, ["truth", "'histology'"]),
-    (LONG, X, {"truth": TRUTH.replace({1: 2})}, ["truth of item", "is 2"]),
-    (LONG, X, {"truth": [1] * 120}, ["truth must be"]),
-    (LONG, X, {"truth": pd.concat([TRUTH, pd.Series([1], ["new"])])}, ["'new'", "not in features"]),
-    (LONG, X, {"repeats": "last"}, ["repeats", "'last'"]),
-    (LONG, X, {"cost_vote": 0}, ["cost_vote", "positive"]),
-    (LONG, X, {"cost_item": -1}, ["cost_item", "positive"]),
-    (LONG, X, {"level": 95}, ["level", "95"]),
-    (LONG.to_numpy(), X, {}, ["votes must be a DataFrame"]),
-    (LONG, X.to_numpy(), {}, ["features must be a DataFrame"]),
-], ids=lambda value: ", ".join(value) if isinstance(value, list) else None)
+    (edited(LONG, 17, "item", None), X, {}, "votes, row 17: the item is missing"),
+    (edited(LONG, 17, "annotator", np.nan), X, {}, "votes, row 17: the annotator is missing"),
+    (edited(LONG, 17, "label", "yse"), X, {}, "3 different labels .* 'yse' .*votes, row 17"),
+    (edited(WIDE, 17, "a2", "yse"), X, {}, "'yse' .* item 'i17'"),
+    (LONG.drop(columns="label"), X, {}, "no column for the label .*'annotator'"),
+    (LONG.assign(task=1), X, {}, "'item' and 'task'"),
+    (LONG.assign(label=None), X, {}, "every one is missing"),
+    (LONG[:0], X, {}, "votes has no elements"),
+    (LONG, X, {"positive": "Yes"}, "'Yes' .*'yes', 'no'|'Yes' .*'no', 'yes'"),
+    (LONG, edited(X, 3, "shape", "big"), {}, "features, item 'i3' .*'shape' is 'big'"),
+    (LONG, edited(X.reset_index(), 3, "shape", np.inf), {}, "features, row 3 .*item 'i3'.*'shape' is inf"),
+    (LONG, pd.concat([X, X[5:6]]), {}, "item 'i5' has two rows"),
+    (LONG, X[[]], {}, "no numbers"),
+    (LONG, X.set_axis(["a", "a"], axis=1), {}, "more than one column named 'a'"),
+    (LONG, X.reset_index(drop=True), {}, "no item of votes is in features.*'i0'"),
+    (LONG, X * np.nan, {}, "no item has both"),
+    (LONG, X.assign(one=1.0), {}, "'one'.*constant"),
+    (LONG, X, {"columns": ["size", "colour"]}, "columns: .*'colour'.*'shape'"),
+    (LONG, X, {"truth": "histology"}, "truth: .*'histology'"),
+    (LONG, X, {"truth": TRUTH.replace({1: 2})}, "truth of item .* is 2"),
+    (LONG, X, {"truth": [1] * 120}, "truth must be"),
+    (LONG, X, {"truth": pd.concat([TRUTH, pd.Series([1], ["new"])])}, "'new'.* not in features"),
+    (LONG, X, {"repeats": "last"}, "repeats .*'last'"),
+    (LONG, X, {"cost_vote": 0}, "cost_vote .*positive"),
+    (LONG, X, {"cost_item": -1}, "cost_item .*positive"),
+    (LONG, X, {"level": 95}, "level .*95"),
+    (LONG.to_numpy(), X, {}, "votes must be a DataFrame"),
+    (LONG, X.to_numpy(), {}, "features must be a DataFrame"),
+], ids=lambda value: value if isinstance(value, str) else None)
 def test_errors_name_the_place(votes, features, options, words):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=words):
         analyse_votes(votes, features, **{"positive": "yes"} | options)
-    for word in words:
-        assert word in str(caught.value), f"{word} is not in: {caught.value}"
 
 
 def test_the_callers_tables_are_left_alone():
@@ -445,14 +378,16 @@ def test_long_tables_are_cut_and_say_so():
 # ------------------------------------------------------------------ The comparison
 
 
-def test_the_comparison_by_hand_for_pooled_votes():
-    row = the_report().comparison.loc["pooled votes"]
-    fold_free = fit_logistic(X, COUNTS)
-    eta = fold_free.coef[0] + X.to_numpy() @ fold_free.coef[1:]
+def test_the_comparison_by_hand():
+    table = the_report().comparison
+    fit = fit_logistic(X, COUNTS)
+    eta = fit.coef[0] + X.to_numpy() @ fit.coef[1:]
     in_sample = np.logaddexp(0, np.where(TRUTH == 1, -eta, eta)).mean()
-    assert abs(row["log-loss"] - in_sample) < 0.03 and row["more than pooled"] == 0
-    majority = (COUNTS["yes"] > 2.5) == (TRUTH == 1)
-    assert the_report().comparison.loc["majority vote", "labels right"] == majority.mean()
+    assert abs(table.loc["pooled votes", "log-loss"] - in_sample) < 0.03 and table.loc["pooled votes", "more than pooled"] == 0
+    assert table.loc["majority vote", "labels right"] == ((COUNTS[:, 0] > 2.5) == (TRUTH == 1)).mean()
+    item, annotator = np.divmod(np.arange(600), 5)
+    theirs = dawid_skene(item, annotator, (WIDE == "yes").to_numpy().ravel().astype(int)).posterior[:, 1]
+    assert table.loc["Dawid-Skene", "labels right"] == ((theirs > 0.5) == (TRUTH == 1)).mean()
 
 
 def test_held_out_means_held_out():
@@ -470,25 +405,20 @@ def test_no_comparison_without_enough_truth_says_why():
     assert few.to_html()
 
 
-def test_a_missing_crowd_kit_is_said(monkeypatch):
+def test_a_missing_crowd_kit_leaves_out_glad_and_is_said(monkeypatch):
     monkeypatch.setattr("softlabel.report.rivals.has_crowd_kit", lambda: False)
     report = analyse_votes(LONG, X, positive="yes", truth=TRUTH)
-    assert list(report.comparison.index) == ["pooled votes", "majority vote", "true labels"]
+    assert list(report.comparison.index) == ["pooled votes", "majority vote", "Dawid-Skene", "true labels"]
     assert "crowd-kit is not installed" in report.to_html()
 
 
-@pytest.mark.skipif(find_spec("crowdkit") is None, reason="needs crowd-kit: pip install 'softlabel[crowd]'")
-def test_dawid_skene_and_glad_are_those_of_crowd_kit():
-    from crowdkit.aggregation import GLAD, DawidSkene
-
+@pytest.mark.filterwarnings("ignore")  # of its libraries
+def test_glad_is_that_of_crowd_kit():
+    aggregation = pytest.importorskip("crowdkit.aggregation", reason="needs crowd-kit: pip install 'softlabel[crowd]'")
     assert list(the_report().comparison.index) == ["pooled votes", "majority vote", "Dawid-Skene", "GLAD", "true labels"]
-    frame = as_long(WIDE, ["task", "worker", "label"])
-    for name, method in (("Dawid-Skene", DawidSkene(100)), ("GLAD", GLAD(100))):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of its libraries
-            labels = method.fit_predict(frame)
-        right = ((labels.reindex(TRUTH.index) == "yes") == (TRUTH == 1)).mean()
-        assert abs(the_report().comparison.loc[name, "labels right"] - right) < 1e-9
+    labels = aggregation.GLAD(100).fit_predict(as_long(WIDE, ["task", "worker", "label"]))
+    right = ((labels.reindex(TRUTH.index) == "yes") == (TRUTH == 1)).mean()
+    assert abs(the_report().comparison.loc["GLAD", "labels right"] - right) < 1e-9
 
 
 # ------------------------------------------------------------------ The command
@@ -503,6 +433,7 @@ def folder(tmp_path_factory):
     lines = (folder / "votes.csv").read_text().splitlines()
     lines[7] = lines[7].rsplit(",", 1)[0] + ",yse"
     (folder / "typo.csv").write_text("\n".join(lines))
+    (folder / "blank.csv").write_text("\n".join([*lines[:3], "", *lines[3:], ""]))
     features = (folder / "features.csv").read_text().splitlines()
     features[4] = "i3,wide,1,0"
     (folder / "words.csv").write_text("\n".join(features))
@@ -517,14 +448,8 @@ def command(folder, *arguments):
 
 
 def run(folder, votes="votes.csv", features="features.csv", *more):
-    from softlabel.report.command import main
-
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
+    with contextlib.chdir(folder):
         return main(["report", "--votes", votes, "--features", features, "--positive", "yes", "--truth", "truth", "-q", *more])
-    finally:
-        os.chdir(before)
 
 
 def test_the_command_writes_the_report(folder):
@@ -544,15 +469,14 @@ def test_the_command_reads_a_wide_table(folder):
 
 @pytest.mark.parametrize("votes, features, more, words", [
     ("typo.csv", "features.csv", (), ["votes, line 8", "'yse'"]),
+    ("blank.csv", "features.csv", (), ["votes, line 9"]),
     ("votes.csv", "words.csv", (), ["features, line 5", "'i3'", "'size'", "'wide'"]),
     ("none.csv", "features.csv", (), ["no file none.csv"]),
     ("empty.csv", "features.csv", (), ["empty.csv cannot be read"]),
     ("latin.csv", "features.csv", (), ["latin.csv cannot be read", "UTF-8"]),
     (".", "features.csv", (), ["cannot be read"]),
     ("votes.csv", "votes.csv", (), ["has two rows", "line 2"]),
-    ("votes.csv", "features.csv", ("--positive", "maybe"), ["'maybe'", "'yes'"]),
     ("votes.csv", "features.csv", ("-o", "none/out.html"), ["cannot be written"]),
-    ("votes.csv", "features.csv", ("--level", "2"), ["level"]),
 ])
 def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, features, more, words):
     truth = ("--truth", "label") if features == "votes.csv" else ()
@@ -569,22 +493,11 @@ def test_a_bad_file_is_exit_status_two_without_a_traceback(folder):
     assert not (folder / "report.html").exists()
 
 
-def test_help_has_an_example(capsys):
-    from softlabel.report.command import main
-
-    for arguments, status in ((["report", "--help"], 0), (["report"], 2), ([], 2)):
+def test_help_has_an_example(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["softlabel"])  # as a console script is called
+    for arguments, status in (((["report"],), 2), ((), 2), ((["report", "--help"],), 0)):
         with pytest.raises(SystemExit) as caught:
-            main(arguments)
+            main(*arguments)
         assert caught.value.code == status
-    with pytest.raises(SystemExit):
-        main(["report", "--help"])
     said = capsys.readouterr().out
-    assert "python -m softlabel report --votes votes.csv --features features.csv --positive malignant -o report.html" in said
-    assert "exit status" in said
-
-
-def test_blank_lines_do_not_shift_the_lines_of_errors(folder, capsys):
-    lines = (folder / "typo.csv").read_text().splitlines()
-    (folder / "blank.csv").write_text("\n".join([*lines[:3], "", *lines[3:], ""]))
-    assert run(folder, "blank.csv") == 2
-    assert "line 9" in capsys.readouterr().err
+    assert "softlabel report --votes votes.csv --features features.csv --positive malignant -o report.html" in said

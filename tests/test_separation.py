@@ -9,7 +9,6 @@ from scipy.optimize import linprog
 
 from softlabel import ConvergenceWarning, SeparationWarning, find_separation, fit_logistic, fit_logistic_batch
 
-
 LINE = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]
 
 

@@ -1,4 +1,4 @@
-"""The stand-in for the gastroenterology table, drawn from the fitted model, and the shipped histograms: no file, no network."""
+"""The stand-in for the gastroenterology table, drawn from the fitted model, and the shipped histograms, without a network."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,8 @@ from reference import GASTRO_FEATURES, R_ALPHA0, R_VOTES, gastro
 from scipy.special import expit
 
 from softlabel import estimate_alpha0, fit_logistic
-from softlabel.datasets import gastroenterology_stand_in, histogram_of_votes, shipped_histograms
+from softlabel.book.standin import gastroenterology_stand_in
+from softlabel.datasets import histogram_of_votes, shipped_histograms
 
 
 @pytest.fixture(autouse=True)
@@ -26,27 +27,19 @@ def many():
     return tables, X, counts, y
 
 
-def test_has_the_shape_of_the_real_table():
+def test_has_the_shape_of_the_real_table_and_says_that_it_is_simulated():
     data = gastroenterology_stand_in()
     assert data.X.shape == (76, 5) and list(data.X.columns) == GASTRO_FEATURES
-    assert data.counts.shape == (76, 2) and (data.counts.sum(axis=1) == 7).all()
-    assert list(data.counts.columns) == ["resection", "no-resection"]
-    assert len(data.y) == 76 and set(data.y) == {0, 1}
-    assert data.X.index.equals(data.counts.index) and data.X.index.equals(data.y.index) and data.X.index.is_unique
-
-
-def test_long_table_of_votes_adds_up_to_the_counts():
-    data = gastroenterology_stand_in()
+    assert list(data.counts.columns) == ["resection", "no-resection"] and (data.counts.sum(axis=1) == 7).all()
+    assert set(data.y) == {0, 1} and data.X.index.is_unique
+    assert data.X.index.equals(data.counts.index) and data.X.index.equals(data.y.index)
+    assert data.X.index.str.startswith("simulated").all()  # so that no row passes for a lesion
+    assert "simulated" in data.source and "simulated" in repr(data) and "76" in repr(data)
+    # The long table of votes adds up to the counts.
     assert list(data.votes.columns) == ["item", "annotator", "label"] and len(data.votes) == 76 * 7
     assert data.votes["annotator"].nunique() == 7 and not data.votes.duplicated(["item", "annotator"]).any()
     table = pd.crosstab(data.votes["item"], data.votes["label"]).reindex(data.counts.index)[list(data.counts.columns)]
     np.testing.assert_array_equal(table, data.counts)
-
-
-def test_says_that_it_is_simulated():
-    data = gastroenterology_stand_in()
-    assert "simulated" in data.source and "simulated" in repr(data) and "76" in repr(data)
-    assert data.X.index.str.startswith("simulated").all()  # so that no row passes for a lesion
 
 
 def test_is_always_the_same_table_unless_asked():
@@ -113,27 +106,20 @@ def test_features_have_the_moments_of_the_real_five(many):
     assert np.abs(real.corr().to_numpy() - np.eye(5)).max() > 0.5  # so that independent features would fail
 
 
-def test_shipped_histogram_is_the_one_in_the_data_readme():
+def test_shipped_histograms_are_those_in_the_data_readme():
     histograms = shipped_histograms()
-    assert set(histograms) == {"gastroenterology", "bluebirds", "adult_content"}
-    gastro_ = histograms["gastroenterology"]
-    assert (gastro_["m"] == 7).all() and list(gastro_["positive"]) == list(range(8))
-    assert list(gastro_["items"]) == [4, 4, 6, 3, 7, 7, 13, 32]
+    computed = histogram_of_votes(gastroenterology_stand_in().counts)
+    totals = {}
+    for name, h in histograms.items():
+        assert list(h.columns) == list(computed.columns) == ["m", "positive", "items"]
+        assert (h["items"] > 0).all() and (h["positive"] <= h["m"]).all() and not h.duplicated(["m", "positive"]).any()
+        totals[name] = (h["items"].sum(), (h["m"] * h["items"]).sum(), h["m"].min(), h["m"].max())
+    assert totals == {
+        "gastroenterology": (76, 532, 7, 7), "bluebirds": (108, 4212, 39, 39), "adult_content": (496, 44_373, 86, 90)
+    }  # fmt: skip
+    assert list(histograms["gastroenterology"]["items"]) == [4, 4, 6, 3, 7, 7, 13, 32]
     birds = histograms["bluebirds"]
-    assert birds["items"].sum() == 108 and set(birds["m"]) == {39}
     assert (birds["positive"] * birds["items"]).sum() == 1597
     assert (birds["positive"].min(), birds["positive"].max()) == (3, 29)
-    adult = histograms["adult_content"]
-    assert adult["items"].sum() == 496 and (adult["m"] * adult["items"]).sum() == 44_373
-    assert (adult["m"].min(), adult["m"].max()) == (86, 90)
-
-
-def test_shipped_histograms_have_the_form_of_the_computed_ones():
-    computed = histogram_of_votes(gastroenterology_stand_in().counts)
-    for shipped in shipped_histograms().values():
-        assert list(shipped.columns) == list(computed.columns) == ["m", "positive", "items"]
-        assert (shipped["items"] > 0).all() and (shipped["positive"] <= shipped["m"]).all()
-        assert not shipped.duplicated(["m", "positive"]).any()
-    one = shipped_histograms()["gastroenterology"]
-    one["items"] = 0
-    assert shipped_histograms()["gastroenterology"]["items"].sum() == 76  # a caller's change stays with the caller
+    birds["items"] = 0
+    assert shipped_histograms()["bluebirds"]["items"].sum() == 108  # a caller's change stays with the caller

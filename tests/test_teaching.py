@@ -17,8 +17,8 @@ import softlabel as sl
 from softlabel import datasets
 
 sys.path.insert(0, str(ROOT / "teaching"))
-import course  # noqa: E402
-import slides  # noqa: E402
+import course
+import slides
 
 NOISE, CLINICIANS = course.SOURCES
 

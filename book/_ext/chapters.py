@@ -22,7 +22,7 @@ import sys
 import time
 from pathlib import Path
 
-import checks
+import box_tests
 import nbclient
 import publish
 from jupyter_cache import get_cache
@@ -31,10 +31,11 @@ from myst_nb.core.read import is_myst_markdown_notebook, myst_nb_reader_plugin
 from nbclient.exceptions import CellExecutionError
 from sphinx_external_toc.parsing import parse_toc_yaml
 
+from softlabel.book.claims import MIME
+
 ROOT = Path(__file__).resolve().parents[2]
 # --all: without it a second strict build hides what the first one found.
 STRICT = ["-W", "-n", "--keep-going", "--all", "-q"]
-VERDICT = "application/vnd.softlabel.verdict+json"
 
 
 class ChapterError(Exception):
@@ -221,7 +222,7 @@ def site_key(root):
     those that were made from them."""
     left_out = re.compile(r"\.|(_build|__pycache__|tests)$|.*\.egg-info$")
     digest = hashlib.sha256(f"{cache_key(root)} {publish.released(root)}".encode())
-    digest.update(checks.key(root, checks.names_of(root)).encode())
+    digest.update(box_tests.key(root, box_tests.names_of(root)).encode())
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not left_out.match(name))
         for path in (Path(folder) / name for name in sorted(files)):
@@ -239,10 +240,10 @@ def executed(path, root=ROOT):
 def verdicts_of(notebook):
     """List the verdicts that the cells of an executed notebook published."""
     return [
-        output.data[VERDICT]
+        output.data[MIME]
         for cell in notebook.cells
         for output in cell.get("outputs", [])
-        if VERDICT in output.get("data", {})
+        if MIME in output.get("data", {})
     ]
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import chapters
-import exercises
 import nbclient
 import nbformat
+import sheets
 from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.errors import SphinxError
@@ -82,7 +82,7 @@ class Text:
         return f"${self.tex(node)}$"
 
     def tex(self, node):
-        return exercises.expand(" ".join(re.sub(r"(?<!\\)%.*", "", node.astext()).split()), self.macros)
+        return sheets.expand(" ".join(re.sub(r"(?<!\\)%.*", "", node.astext()).split()), self.macros)
 
     def as_literal(self, node):
         text = node.astext()
@@ -109,7 +109,7 @@ class Text:
 
     def as_paragraph(self, node):
         # The marks of a theorem tell what the build of the page tested.
-        return "" if "checks" in node["classes"] else re.sub(r"^(\d+)([.)] )", r"\1\\\2", self.inline(node))
+        return "" if "box-tests" in node["classes"] else re.sub(r"^(\d+)([.)] )", r"\1\\\2", self.inline(node))
 
     def as_math_block(self, node):
         tex = self.tex(node)
@@ -295,7 +295,7 @@ def chapter_notebook(doctree, executed, text, first):
     title = next(k for k, cell in enumerate(cells) if cell[0] == "markdown")
     kind, name, source = cells[title]
     cells[title] = kind, name, f"{source}\n\n*The page of this notebook, with its figures: <{text.address}>.*"
-    return exercises.assemble(cells)
+    return sheets.assemble(cells)
 
 
 # In the build of the site
@@ -304,12 +304,12 @@ def chapter_notebook(doctree, executed, text, first):
 @functools.cache
 def notebooks_of(root):
     """Files of the notebooks that a page has: the chapter, and its exercises if there are some."""
-    sheets = exercises.sheets(root)
+    with_sheet = sheets.sources(root)
     found = {}
     for path in chapters.chapters(root):
         page = path.relative_to(root).with_suffix("").as_posix()
         name = f"{page.removeprefix('book/')}.ipynb"
-        sheet = [str(Path(name).with_name(exercises.notebook_name(path)))] if path in sheets else []
+        sheet = [str(Path(name).with_name(sheets.notebook_name(path)))] if path in with_sheet else []
         found[page] = [name, *sheet]
     return found
 
@@ -323,9 +323,9 @@ def write_notebooks(app, pagename, templatename, context, doctree):
     path = root / f"{pagename}.md"
     chapter = ".".join(map(str, app.env.toc_secnumbers.get(pagename, {}).get("", ())))
     address = f"{app.config.html_baseurl}{pagename}.html"
-    text = Text(address, exercises.macros(root), app.env.toc_fignumbers.get(pagename, {}), chapter)
-    made = [chapter_notebook(doctree.deepcopy(), chapters.executed(path, root), text, exercises.install(root))]
-    made += [exercises.exercise_notebook(path, root)] * (len(names) - 1)
+    text = Text(address, sheets.macros(root), app.env.toc_fignumbers.get(pagename, {}), chapter)
+    made = [chapter_notebook(doctree.deepcopy(), chapters.executed(path, root), text, sheets.install(root))]
+    made += [sheets.exercise_notebook(path, root)] * (len(names) - 1)
     for name, notebook in zip(names, made):
         target = Path(app.outdir) / "notebooks" / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -371,7 +371,7 @@ def finish(app, exception):
             archive.write(folder / name, f"{Path(ARCHIVE).stem}/{name}")
     binder = folder / "binder"
     binder.mkdir(exist_ok=True)
-    package = re.search(r'"(.*)"$', exercises.install(root))[1]
+    package = re.search(r'"(.*)"$', sheets.install(root))[1]
     (binder / "requirements.txt").write_text(f"-c constraints.txt\njupyterlab\n{package}\n")
     (binder / "runtime.txt").write_text("python-3.11\n")
     shutil.copy(root / "requirements.txt", binder / "constraints.txt")
@@ -387,26 +387,26 @@ def setup(app):
 # A reader's run
 
 
-def check(name, sheet, folder):
+def problem_of(name, sheet, folder):
     """Run a notebook as a reader would who has downloaded it; what went wrong, or nothing."""
     notebook = nbformat.read(folder / name, as_version=4)
     if sheet:
-        exercises.solve(notebook, sheet)
+        sheets.solve(notebook, sheet)
     with tempfile.TemporaryDirectory() as downloads:
         try:
             nbclient.execute(notebook, cwd=downloads, timeout=600)
         except nbclient.exceptions.CellExecutionError as error:
             return f"{error.ename}: {error.evalue}"
-    answers = exercises.said(notebook) if sheet else []
+    answers = sheets.said(notebook) if sheet else []
     return "" if all(answer == "Right." for answer in answers) else f"the solutions are said to be {answers}"
 
 
-def main(root=exercises.ROOT):
+def main(root=sheets.ROOT):
     folder, failed = root / "_build" / "html" / "notebooks", 0
     for page, names in notebooks_of(root).items():
         for name, sheet in zip(names, (None, root / f"{page}.md")):
             start = time.perf_counter()
-            problem = check(name, sheet, folder)
+            problem = problem_of(name, sheet, folder)
             print(f"{name}: {time.perf_counter() - start:.0f} s {problem}".rstrip(), flush=True)
             failed += bool(problem)
     if failed:

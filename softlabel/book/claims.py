@@ -8,7 +8,7 @@ The rule: a value *agrees* if |difference| <= half a unit of the last printed di
 
 import json
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -36,13 +36,19 @@ class Claim:
     @property
     def value(self) -> float:
         """The printed value as a number."""
-        return _number(self.printed)
+        return _number(self._digits)
 
     @property
     def half_unit(self) -> float:
         """Half a unit of the last printed digit."""
-        digits = self.printed.rstrip("%").partition(".")[2]
-        return 0.5 * 10.0 ** -len(digits) * (0.01 if self.printed.endswith("%") else 1)
+        places = len(self._digits.rstrip("%").partition(".")[2])
+        return 0.5 * 10.0**-places * (0.01 if self._digits.endswith("%") else 1)
+
+    @property
+    def _digits(self) -> str:
+        if self.printed is None:
+            raise ValueError(f"claim {self.id!r} is a statement without a number")
+        return self.printed
 
 
 def _number(printed: str) -> float:
@@ -65,7 +71,8 @@ class Verdict:
         reason = f" ({self.reason})" if self.reason else ""
         if self.printed is None or self.value is None:
             return f"{self.id}: {self.verdict}{reason}"
-        return f"{self.id}: {self.verdict}, {self.value:.6g} here, {self.printed} printed, tolerance {self.tolerance:.2g}{reason}"
+        values = f"{self.value:.6g} here, {self.printed} printed, tolerance {self.tolerance:.2g}"
+        return f"{self.id}: {self.verdict}, {values}{reason}"
 
 
 @cache
@@ -151,7 +158,7 @@ def _record(verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _publish(data: dict, metadata: dict | None = None) -> None:
+def _publish(data: Mapping[str, object], metadata: Mapping[str, object] | None = None) -> None:
     """Attach data to the outputs of the running cell; outside a notebook do nothing."""
     try:
         from IPython import get_ipython
@@ -179,7 +186,8 @@ def glue(name: str, text: str | pd.DataFrame) -> None:
     if isinstance(text, pd.DataFrame):
         text = text.replace(r"^-(?=\d)", "\N{MINUS SIGN}", regex=True)
         align = ["right" if text[column].str.match(r"[\N{MINUS SIGN}+<]?\s*\d").any() else "left" for column in text]
-        text = tabulate(text, headers="keys", tablefmt="pipe", showindex=False, disable_numparse=True, colalign=align)
+        columns = text.to_dict("list")
+        text = tabulate(columns, headers="keys", tablefmt="pipe", disable_numparse=True, colalign=align)
     if not isinstance(text, str):
         raise TypeError(f"glue({name!r}, ...) needs formatted text, got {type(text).__name__}")
     prefix = "application/papermill.record/"  # MyST-NB's convention, so that the book's pages need not import it
@@ -213,8 +221,8 @@ def verdict_table(path: str | Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns id, where, statement, printed, printed_se, book, se, verdict, reason, chapter; one row a claim, in the order of the
-        paper.
+        Columns id, where, statement, printed, printed_se, book, se, verdict, reason, chapter; one row a claim, in the order
+        of the paper.
     """
     path = Path(path)
     checked = {v["id"]: v for v in json.loads(path.read_text(encoding="utf-8"))} if path.exists() else {}

@@ -22,8 +22,8 @@ def average_posterior(counts: ArrayLike, tau: ArrayLike) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each number of positive votes 0 .. m, in the index ``votes``: ``items``, ``mean``, and ``stderr``, the standard
-        error of the mean (nan with fewer than two items).
+        One row for each number of positive votes 0 .. m, in the index ``votes``: ``items``, ``mean``, and ``stderr``, the
+        standard error of the mean (nan with fewer than two items).
 
     Raises
     ------

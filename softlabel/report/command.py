@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from softlabel.tables import ROLES
 from softlabel.report.analysis import analyse_votes
+from softlabel.tables import ROLES
 
+OPTIONS = ("positive", "truth", "columns", "repeats", "cost_item", "cost_vote", "level")  # handed on
 EXAMPLE = """
 example:
   python -m softlabel report --votes votes.csv --features features.csv --positive malignant -o report.html
@@ -55,18 +56,8 @@ def read(path: str, name: str) -> pd.DataFrame:
 def report(arguments: argparse.Namespace) -> None:
     """Read two files, write one."""
     votes, features = read(arguments.votes, "votes"), read(arguments.features, "features")
-    found = analyse_votes(
-        votes,
-        features,
-        positive=arguments.positive,
-        truth=arguments.truth,
-        columns=arguments.columns,
-        repeats=arguments.repeats,
-        cost_item=arguments.cost_item,
-        cost_vote=arguments.cost_vote,
-        level=arguments.level,
-        rng=arguments.seed,
-    )
+    options = {name: getattr(arguments, name) for name in OPTIONS}
+    found = analyse_votes(votes, features, **options, rng=arguments.seed)
     try:
         found.save(arguments.output)
         if arguments.items:
@@ -79,7 +70,7 @@ def report(arguments: argparse.Namespace) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The arguments and their help."""
-    top = argparse.ArgumentParser(prog="python -m softlabel", description="Statistics of noisy votes.")
+    top = argparse.ArgumentParser(prog="softlabel", description="Statistics of noisy votes.")
     command = top.add_subparsers(dest="command", required=True).add_parser(
         "report",
         help="what a table of votes is worth",
@@ -88,12 +79,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = command.add_argument
-    add(
-        "--votes",
-        required=True,
-        metavar="CSV",
-        help="votes: item, annotator, label, or a wide table whose first column is the item",
-    )
+    add("--votes", required=True, metavar="CSV", help="votes: item, annotator, label, or a wide table, item first")
     add("--features", required=True, metavar="CSV", help="features: item (or the first column), and columns of numbers")
     add("--positive", required=True, metavar="LABEL", help="the label of the positive class")
     add("--truth", metavar="COLUMN", help="column of the features that holds true labels, empty where unknown")
@@ -121,5 +107,3 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
-
-

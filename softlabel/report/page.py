@@ -4,20 +4,21 @@ import io
 from base64 import b64encode
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from softlabel.report.parts import pooled_efficiency, shown
+from softlabel.efficiency import pooled_efficiency
+from softlabel.report.parts import shown
 
 if TYPE_CHECKING:
-    from softlabel.report.analysis import VoteReport
+    from softlabel.report.result import VoteReport
 
 MOST_ROWS = 50  # of a table on the page
-STYLE = {
+STYLE: Any = {
     "svg.fonttype": "path",
     "svg.hashsalt": "softlabel",
     "font.family": "DejaVu Sans",
@@ -46,48 +47,31 @@ def fragment(report: "VoteReport") -> str:
     """What goes into a page or under a cell; every text of the user's is escaped."""
     css = files("softlabel.report").joinpath("report.css").read_text(encoding="utf-8")
     fit = report.goodness_of_fit
-    sections = [
-        ("In short", _paragraphs(report.sentences())),
-        (
-            "Reasons for doubt",
-            f'<div class="warnings">{_list(report.warnings)}</div>' if report.warnings else "<p>None found.</p>",
-        ),
-        ("What was read", _table(_counts(report), "The tables in numbers") + _list(report.set_aside)),
-        (
-            "Coefficients",
-            _table(report.fit.summary(level=report.level), "Log-odds of the positive class, sandwich errors")
-            + _note("Errors and intervals are over items. They say nothing about annotators other than these."),
-        ),
-        ("What the votes are worth", _worth(report) + _figure(*_efficiency_figure(report))),
-        (
-            "Does the model fit?",
-            _note(
-                f"Observed against expected votes in {len(report.calibration)} groups of items: statistic "
-                f"{shown(fit.statistic)} on "
-                f"{fit.df} degrees of freedom, p = {shown(fit.pvalue)}. In the 95% band of the model lie "
-                f"{fit.share_in_band:.1%} of "
-                "the items; the band holds at least 95%, because votes are whole numbers."
-            )
-            + _figure(*_fit_figure(report)),
-        ),
-        ("Annotators", _annotators(report)),
-        (
-            "The next spending",
-            _table(
-                report.spending.map("{:.1%}".format),
-                f"Gain of information for the same money; an item costs "
-                f"{shown(report.cost_item)}, a vote {shown(report.cost_vote)}",
-            )
-            + _note(f"For a study that starts afresh the best number of votes an item is {report.best_votes}."),
-        ),
-        ("Other ways to make labels", _comparison(report)),
-    ]
-    body = "\n".join(f"<section>\n<h2>{title}</h2>\n{content}\n</section>" for title, content in sections)
+    doubts = f'<div class="warnings">{_list(report.warnings)}</div>' if report.warnings else "<p>None found.</p>"
+    sections = {
+        "In short": "\n".join(f"<p>{escape(text)}</p>" for text in report.sentences()),
+        "Reasons for doubt": doubts,
+        "What was read": _table(_counts(report), "The tables in numbers") + _list(report.set_aside),
+        "Coefficients": _table(report.fit.summary(level=report.level), "Log-odds of the positive class, sandwich errors")
+        + _note("Errors and intervals are over items. They say nothing about annotators other than these."),
+        "What the votes are worth": _worth(report) + _figure(*_efficiency_figure(report)),
+        "Does the model fit?": _note(
+            f"Observed against expected votes in {len(fit.calibration)} groups of items: statistic {shown(fit.statistic)} on "
+            f"{fit.df} degrees of freedom, p = {shown(fit.pvalue)}. In the 95% band of the model lie {fit.share_in_band:.1%} "
+            "of the items; the band holds at least 95%, because votes are whole numbers."
+        )
+        + _figure(*_fit_figure(report)),
+        "Annotators": _annotators(report),
+        "The next spending": _table(
+            report.spending.map("{:.1%}".format),
+            f"Gain of information for the same money; an item costs {shown(report.cost_item)}, "
+            f"a vote {shown(report.cost_vote)}",
+        )
+        + _note(f"For a study that starts afresh the best number of votes an item is {report.best_votes}."),
+        "Other ways to make labels": _comparison(report),
+    }
+    body = "\n".join(f"<section>\n<h2>{title}</h2>\n{content}\n</section>" for title, content in sections.items())
     return f'<style>{css}</style>\n<div class="softlabel-report">\n{body}\n</div>'
-
-
-def _paragraphs(texts: list[str]) -> str:
-    return "\n".join(f"<p>{escape(text)}</p>" for text in texts)
 
 
 def _list(texts: tuple[str, ...]) -> str:
@@ -100,9 +84,8 @@ def _note(text: str) -> str:
 
 def _cell(value: object) -> str:
     if isinstance(value, float | int | np.number):
-        if pd.isna(value):
-            return ""
-        return f"{int(value):,}" if np.isfinite(value) and float(value).is_integer() else shown(value)
+        number = float(value)
+        return "" if np.isnan(number) else f"{int(number):,}" if number.is_integer() else shown(number)
     return str(value)
 
 
@@ -113,7 +96,7 @@ def _table(frame: pd.DataFrame, caption: str) -> str:
     head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in [frame.index.name or "", *frame.columns])
     rows = "".join(
         f'<tr><th scope="row">{escape(str(label))}</th>{"".join(f"<td>{escape(_cell(v))}</td>" for v in row)}</tr>'
-        for label, row in zip(frame.index, frame.astype(object).itertuples(index=False, name=None))
+        for label, *row in frame.astype(object).itertuples(name=None)
     )
     label = escape(f"{caption}{more}", quote=True)
     return (
@@ -123,24 +106,22 @@ def _table(frame: pd.DataFrame, caption: str) -> str:
 
 
 def _counts(report: "VoteReport") -> pd.DataFrame:
-    votes = report.items.loc[report.items["status"] == "used", "votes"]
-    spread = {f"votes an item, {name}": shown(value) for name, value in votes.agg(["min", "mean", "max"]).items()}
+    votes = report.used["votes"]
+    spread = {f"votes an item, {name}": shown(votes.agg(name)) for name in ("min", "mean", "max")}
     return pd.DataFrame({"number": {**report.counted, **spread}}).rename_axis("what")
 
 
 def _worth(report: "VoteReport") -> str:
     rows = {"alpha0": report.alpha0, "true labels an item is worth": report.efficiency}
     table = pd.DataFrame(rows, index=["value", "low", "high"]).T.rename_axis("quantity")
-    texts = [
-        f"From the scatter of the votes alone, without the Dirichlet-multinomial, an item is worth "
+    out = _table(table.map(shown), f"Estimates with {report.level:.0%} intervals") + _note(
+        "From the scatter of the votes alone, without the Dirichlet-multinomial, an item is worth "
         f"{shown(report.efficiency_direct)} true labels. The intervals hold the coefficients fixed."
-    ]
-    if report.overdispersion:
-        texts.append(
-            f"Test that votes are independent given the features: statistic {shown(report.overdispersion.statistic)}, "
-            f"p = {shown(report.overdispersion.pvalue)}."
-        )
-    return _table(table.map(shown), f"Estimates with {report.level:.0%} intervals") + "".join(map(_note, texts))
+    )
+    if report.overdispersion is None:
+        return out
+    statistic, p = map(shown, report.overdispersion)
+    return out + _note(f"Test that votes are independent given the features: statistic {statistic}, p = {p}.")
 
 
 def _annotators(report: "VoteReport") -> str:
@@ -148,8 +129,7 @@ def _annotators(report: "VoteReport") -> str:
     worst = frame[["z positive", "z agreement"]].abs().max(axis=1).fillna(-1).sort_values(ascending=False, kind="stable").index
     return _table(frame.loc[worst], "Annotators, those first who differ most from all on the same items") + _note(
         "Shares of positive votes, and of the other votes on the same items that agree; beside each what exchangeable "
-        "annotators "
-        "would have there, and the difference in standard errors."
+        "annotators would have there, and the difference in standard errors."
     )
 
 
@@ -159,9 +139,8 @@ def _comparison(report: "VoteReport") -> str:
     return _table(
         report.comparison, "Logistic rules trained on each kind of label, judged by the truth of items held out"
     ) + _note(
-        "More than pooled: the log-loss beyond that of pooled votes, with the standard error of the difference. Labels "
-        "right: how "
-        "many of the made labels themselves are true."
+        "More than pooled: the log-loss beyond that of pooled votes, with the standard error of the difference. Labels right: "
+        "how many of the made labels themselves are true."
     )
 
 
@@ -177,13 +156,13 @@ def _figure(figure: Figure, alt: str, caption: str) -> str:
 
 
 def _efficiency_figure(report: "VoteReport") -> tuple[Figure, str, str]:
-    m = report.items.loc[report.items["status"] == "used", "votes"].mean()
+    m = report.used["votes"].mean()
     grid = np.arange(1, max(2 * m, 10) + 1)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(6.4, 2.8), layout="constrained")
         ax = figure.subplots()
         ends = report.alpha0 if report.overdispersion else (np.inf, 0.0, np.inf)
-        value, low, high = (np.array([pooled_efficiency(np.array([k]), 1 / a if a else np.inf) for k in grid]) for a in ends)
+        value, low, high = ([pooled_efficiency(np.array([k]), a) for k in grid] for a in ends)
         ax.fill_between(grid, low, high, color=BLUE, alpha=0.2, linewidth=0, label=f"{report.level:.0%} interval")
         if report.overdispersion:
             ax.plot(grid, value, color=BLUE, label="estimate")
@@ -193,14 +172,10 @@ def _efficiency_figure(report: "VoteReport") -> tuple[Figure, str, str]:
         ax.legend(loc="upper left")
     alt = (
         f"Curve of true labels an item is worth against votes an item, from 1 to {shown(value[-1])} at {grid[-1]:.0f} votes, "
-        f"with "
-        f"a band. A dot marks these votes: {shown(m)} an item, worth {shown(report.efficiency.value)}."
+        f"with a band. A dot marks these votes: {shown(m)} an item, worth {shown(report.efficiency.value)}."
     )
-    return (
-        figure,
-        alt,
-        "What equal numbers of votes on each item are worth. The dot lies below the line where numbers are unequal.",
-    )
+    caption = "What equal numbers of votes on each item are worth. The dot lies below the line where numbers are unequal."
+    return figure, alt, caption
 
 
 def _fit_figure(report: "VoteReport") -> tuple[Figure, str, str]:

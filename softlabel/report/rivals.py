@@ -5,71 +5,90 @@ from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from softlabel.validation import Array, ConvergenceWarning, SeparationWarning
+from softlabel.labellers import dawid_skene
 from softlabel.logistic import fit_logistic
+from softlabel.validation import Array, ConvergenceWarning, SeparationWarning
 
 FOLDS = 5
 MOST_ITEMS = 2000  # GLAD takes a millisecond an item
 
 
 def has_crowd_kit() -> bool:
+    """Is there GLAD?"""
     return find_spec("crowdkit") is not None
 
 
-def aggregate(item: np.ndarray, annotator: np.ndarray, positive: np.ndarray, n: int) -> dict[str, Array]:
+def glad(item: NDArray[np.intp], annotator: NDArray[np.intp], positive: NDArray[np.bool_], n: int) -> Array:
+    """Probability of the positive class of each of n items by GLAD (Whitehill et al. 2009)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its libraries
+        from crowdkit.aggregation import GLAD  # optional, and slow to import
+
+        votes = pd.DataFrame({"task": item, "worker": annotator, "label": positive.astype(int)})
+        table = GLAD(n_iter=100).fit_predict_proba(votes)
+    return np.asarray(table.reindex(index=range(n), columns=[0, 1]).fillna(0)[1], float)
+
+
+def aggregate(item: NDArray[np.intp], annotator: NDArray[np.intp], positive: NDArray[np.bool_], n: int) -> dict[str, Array]:
     """Probability of the positive class that each method gives each of n items, all with votes."""
     m, s = np.bincount(item, minlength=n), np.bincount(item[positive], minlength=n)
-    labels = {"majority vote": np.where(2 * s == m, 0.5, 2 * s > m)}
-    if has_crowd_kit():
-        frame = pd.DataFrame({"task": item, "worker": annotator, "label": positive.astype(int)})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of its libraries
-            from crowdkit.aggregation import GLAD, DawidSkene  # optional, and slow to import
+    labels = {
+        "majority vote": np.where(2 * s == m, 0.5, 2 * s > m),
+        "Dawid-Skene": dawid_skene(item, pd.factorize(annotator)[0], (~positive).astype(int)).posterior[:, 0],
+    }
+    return labels | {"GLAD": glad(item, annotator, positive, n)} if has_crowd_kit() else labels
 
-            for name, method in (("Dawid-Skene", DawidSkene(n_iter=100)), ("GLAD", GLAD(n_iter=100))):
-                table = method.fit_predict_proba(frame)
-                labels[name] = table.reindex(index=range(n), columns=[0, 1]).fillna(0)[1].to_numpy(float)
-    return labels
+
+def held_out(X: pd.DataFrame, response: Array, fold: NDArray[np.intp]) -> tuple[Array, int]:
+    """Log-odds of each item by a rule trained on the other folds; in how many folds the labels were separated."""
+    eta, separated = np.empty(len(X)), 0
+    for k in range(FOLDS):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SeparationWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fit = fit_logistic(X[fold != k], response[fold != k])
+        separated += fit.separation != "none"
+        eta[fold == k] = fit.coef[0] + X[fold == k].to_numpy() @ fit.coef[1:]
+    return eta, separated
 
 
 def compare(
-    X: pd.DataFrame, y: Array, item: np.ndarray, annotator: np.ndarray, positive: np.ndarray, rng: np.random.Generator
+    X: pd.DataFrame,
+    y: Array,
+    item: NDArray[np.intp],
+    annotator: NDArray[np.intp],
+    positive: NDArray[np.bool_],
+    rng: np.random.Generator,
 ) -> pd.DataFrame:
     """Log-loss and accuracy, on items held out, of logistic rules trained on pooled votes, on made labels and on the truth.
 
     The labels are made once, of the votes on all items: no method sees a true label or a feature, so nothing leaks but what
     the votes on an item that is held out say about its annotators.
     """
-    counts = np.column_stack([np.bincount(item[positive], minlength=len(y)), np.bincount(item[~positive], minlength=len(y))])
+    counts = np.column_stack([np.bincount(item[voted], minlength=len(y)) for voted in (positive, ~positive)])
     made = aggregate(item, annotator, positive, len(y))
     # A fit does not change when all counts are multiplied, so probabilities become counts of a million votes.
-    trained = {"pooled votes": counts, **{k: np.rint(1e6 * np.column_stack([p, 1 - p])) for k, p in made.items()}}
+    trained = {"pooled votes": counts, **{name: np.rint(1e6 * np.column_stack([p, 1 - p])) for name, p in made.items()}}
     trained["true labels"] = np.column_stack([y, 1 - y])
     fold = rng.permutation(len(y)) % FOLDS
-    loss, separated = {}, dict.fromkeys(trained, 0)
+    rows, base = {}, np.empty(0)
     for name, response in trained.items():
-        eta = np.empty(len(y))
-        for k in range(FOLDS):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SeparationWarning)
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                fit = fit_logistic(X[fold != k], response[fold != k])
-            separated[name] += fit.separation != "none"
-            eta[fold == k] = fit.coef[0] + X[fold == k].to_numpy() @ fit.coef[1:]
-        loss[name] = np.logaddexp(0, np.where(y == 1, -eta, eta)), (eta > 0) == (y == 1)
-    base = loss["pooled votes"][0]
-    rows = {
-        name: {
-            "log-loss": values.mean(),
-            "more than pooled": (values - base).mean(),
-            "standard error": (values - base).std(ddof=1) / np.sqrt(len(y)),
-            "accuracy": right.mean(),
-            "labels right": np.where(made[name] == 0.5, 0.5, (made[name] > 0.5) == (y == 1)).mean()
-            if name in made
-            else np.nan,
-            "separated folds": separated[name],
+        eta, separated = held_out(X, response, fold)
+        loss = np.logaddexp(0, np.where(y == 1, -eta, eta))
+        base = loss if name == "pooled votes" else base
+        rows[name] = {
+            "log-loss": loss.mean(),
+            "more than pooled": (loss - base).mean(),
+            "standard error": (loss - base).std(ddof=1) / np.sqrt(len(y)),
+            "accuracy": ((eta > 0) == (y == 1)).mean(),
+            "labels right": share_right(made[name], y) if name in made else np.nan,
+            "separated folds": separated,
         }
-        for name, (values, right) in loss.items()
-    }
     return pd.DataFrame(rows).T.rename_axis("trained on")
+
+
+def share_right(p: Array, y: Array) -> float:
+    """Share of labels that are true; a tie is half right."""
+    return float(np.where(p == 0.5, 0.5, (p > 0.5) == (y == 1)).mean())

@@ -2,18 +2,43 @@
 
 A chapter asks; :func:`mark` says "Right." or explains the mistake. What is right is computed by another route than the
 solution's: by summing over all outcomes, by quadrature, by an optimiser. Each exercise also knows some usual mistakes.
+
+An exercise is an entry of a table such as ``votes.yml``, under its key:
+
+- ``wanted``: what the answer should be, in words; ``hint``: what to say of a mistake that is none of the usual ones;
+- for an answer that is a function: ``arguments`` and the ``grid`` of rows at which it is called, or a ``grid`` with the values
+  of each argument, all combinations of which are tried; ``returns`` names its numbers if it returns several;
+- for other answers: ``names`` of their numbers, and ``choices`` for those that are one of several words;
+- ``right``: the right answer, in Python; ``rtol`` and ``atol``: how near an answer must come;
+- ``mistakes``: usual wrong answers, in Python, each with what to say; ``None`` in place of a number stands for any.
+
+An expression may use the names of ``votes.py``, and those that a function ``ex_01_hand()`` there returns, if exercise 01.hand
+has one; a function with arguments, such as ``ex_02_further(r)``, is the right answer itself. ``right``, ``measure``,
+``names``, ``grid`` and ``read`` (what a returned value counts as) among these names stand for what the entry lacks.
+``about(k, answer)`` is a mistake that only the k-th number tells. An exercise is built when it is first asked for.
 """
 
+import copy
 import difflib
 import html
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.resources import files
+from itertools import product
+from typing import Any
 
 import numpy as np
+import yaml
+from numpy.typing import NDArray
 
-_BUILDERS: dict[str, Callable] = {}
+from softlabel.validation import Array
+
+PARTS = ("votes", "rules", "models", "harm", "design", "practice")
+Names = dict[str, Any]
+Measure = Callable[[object], Array]
 
 
 @dataclass(frozen=True)
@@ -37,11 +62,11 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer and what to say about it; ``None`` in place of a part, or a part not in ``parts``, matches anything."""
+    """A wrong answer and what to say about it; ``None`` in place of a number, or another ``part`` than this, is anything."""
 
     answer: object
     why: str
-    parts: Sequence[int] | None = None
+    part: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,26 +78,26 @@ class Exercise:
     """
 
     wanted: str
-    measure: Callable[[object], np.ndarray]
+    measure: Measure
     names: Sequence[str]
-    right: np.ndarray
+    right: Array
     mistakes: Sequence[Mistake]
     hint: str
-    rtol: float | Sequence[float] = 1e-6
-    atol: float | Sequence[float] = 1e-9
+    rtol: Array
+    atol: Array
 
-    def close(self, got: np.ndarray, to: np.ndarray) -> np.ndarray:
+    def close(self, got: Array, to: Array) -> NDArray[np.bool_]:
         """Which numbers agree; two infinities do."""
         size = np.where(np.isfinite(to), np.abs(to), 0)
         with np.errstate(invalid="ignore"):
-            return (got == to) | (np.abs(got - to) <= np.asarray(self.atol) + np.asarray(self.rtol) * size)
+            return np.asarray((got == to) | (np.abs(got - to) <= self.atol + self.rtol * size))
 
-    def explains(self, mistake: Mistake, got: np.ndarray) -> bool:
+    def explains(self, mistake: Mistake, got: Array) -> bool:
         """Whether an answer is this mistake, in the parts that the mistake is about."""
         wrong = self.measure(mistake.answer)
-        about = ~np.isnan(wrong)
-        if mistake.parts is not None:
-            about &= np.isin(np.arange(len(wrong)), mistake.parts)
+        about = np.logical_not(np.isnan(wrong))
+        if mistake.part is not None:
+            about &= np.arange(len(wrong)) == mistake.part
         return bool(self.close(got, wrong)[about].all())
 
 
@@ -114,25 +139,23 @@ def mark(key: str, answer: object) -> Feedback:
         got = exercise.measure(answer)
     except Unfit as error:
         return Feedback(key, False, f"Not yet. {error} The answer should be {exercise.wanted}.")
-    off = ~exercise.close(got, exercise.right)
-    if not off.any():
+    off = np.flatnonzero(~exercise.close(got, exercise.right))
+    if not len(off):
         return Feedback(key, True, "Right.")
     for mistake in exercise.mistakes:
         if exercise.explains(mistake, got):
             return Feedback(key, False, f"Not yet. {mistake.why}")
-    first = exercise.names[off.argmax()]
-    where = f"Wrong: {first}" + (f", and {off.sum() - 1} more of {len(off)}" if off.sum() > 1 else "")
+    more = f", and {len(off) - 1} more of {len(got)}" if len(off) > 1 else ""
+    where = f"Wrong: {exercise.names[int(off[0])]}{more}"
     return Feedback(key, False, f"Not yet. {where}. {exercise.hint}")
-
 
 @cache
 def find(key: str) -> Exercise:
     """The exercise with this key; an unknown key is a ``ValueError``."""
-    known = keys()
-    if key not in known:
-        near = difflib.get_close_matches(key, known, n=3) or known
+    if key not in _entries():
+        near = difflib.get_close_matches(key, keys(), n=3) or keys()
         raise ValueError(f"no exercise {key!r}; there is {', '.join(near)}")
-    return _BUILDERS[key]()
+    return _build(key, *_entries()[key])
 
 
 def keys() -> list[str]:
@@ -143,19 +166,55 @@ def keys() -> list[str]:
     >>> keys()[:3]
     ['01.hand', '01.code', '01.further']
     """
-    parts = [import_module(f"softlabel.book.exercises.{part}") for part in ("votes", "rules", "models", "harm", "design", "practice")]
-    names = [part.__name__ for part in parts]
-    return sorted(_BUILDERS, key=lambda key: names.index(_BUILDERS[key].__module__))  # however they came to be imported
+    return list(_entries())
 
 
-def exercise(key: str) -> Callable:
-    """Register a function that builds the exercise, when it is first asked for."""
+@cache
+def _entries() -> dict[str, tuple[str, Names]]:
+    """The table that an exercise is in, and its entry there, by key."""
+    tables = {part: yaml.safe_load(files(__package__).joinpath(f"{part}.yml").read_text(encoding="utf-8")) for part in PARTS}
+    return {key: (part, entry) for part, table in tables.items() for key, entry in table.items()}
 
-    def register(build: Callable[[], Exercise]) -> Callable[[], Exercise]:
-        _BUILDERS[key] = build
-        return build
 
-    return register
+def _build(key: str, part: str, entry: Names) -> Exercise:
+    """Make an exercise of its entry and of what the module of that name adds to it."""
+    module = import_module(f"{__package__}.{part}")
+    names = {**vars(module), "about": lambda part, answer: Mistake(answer, "", part)}
+    if own := getattr(module, f"ex_{key.replace('.', '_')}", None):
+        names |= {"right": own} if inspect.signature(own).parameters else own()
+
+    def value(expression: object, arguments: Sequence[str] = ()) -> Any:
+        head = f"lambda {', '.join(arguments)}: " if arguments else ""
+        return eval(f"{head}({expression})", names)  # the tables are the package's own, and no reader's
+
+    def tolerance(field: str, usual: float) -> Array:
+        given = entry.get(field, usual)
+        return np.array([value(one) for one in given] if isinstance(given, list) else value(given), dtype=float)
+
+    grid: Any = entry.get("grid", names.get("grid"))
+    arguments = entry.get("arguments", ())
+    if isinstance(grid, dict):
+        grid, arguments = list(product(*grid.values())), list(grid)
+    takes_grid = grid is not None and "measure" not in names
+    right = value(entry["right"], arguments if takes_grid else ()) if "right" in entry else names["right"]
+    if takes_grid:
+        grid = [tuple(np.array(a) if isinstance(a, list) else a for a in args) for args in grid]
+        parts = entry.get("returns", ["the value"])
+        measure = formula(grid, len(parts), names.get("read", lambda value: value))
+        called = [f"{part} at {args}" for args in at(grid, arguments) for part in parts] if len(grid) > 1 else parts
+        right = np.concatenate([np.ravel(right(*args)) for args in grid])
+    else:
+        called = entry["names"] if "names" in entry else names["names"]
+        measure = names["measure"] if "measure" in names else numbers(called, entry.get("choices"))
+
+    def mistake(expression: object, why: str) -> Mistake:
+        wrong = value(expression, arguments)
+        return Mistake(wrong.answer, why, wrong.part) if isinstance(wrong, Mistake) else Mistake(wrong, why)
+
+    return Exercise(
+        entry["wanted"], measure, called, np.atleast_1d(np.asarray(right, dtype=float)),
+        [mistake(*one) for one in entry["mistakes"].items()], entry["hint"], tolerance("rtol", 1e-6), tolerance("atol", 1e-9),
+    )
 
 
 def _is_blank(answer: object) -> bool:
@@ -164,21 +223,30 @@ def _is_blank(answer: object) -> bool:
     return answer is None or answer is Ellipsis or (isinstance(answer, str) and not answer.strip())
 
 
-def numbers(names: Sequence[str], choices: dict[int, Sequence[str]] | None = None) -> Callable[[object], np.ndarray]:
+def _shown(value: object) -> str:
+    """What a reader has given, in at most 60 characters."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer with more digits than Python prints
+        return f"the {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def numbers(names: Sequence[object], choices: dict[int, Sequence[str]] | None = None) -> Measure:
     """Measure of an answer that is one number for each name; or, at some places, one of several words."""
     choices = choices or {}
 
-    def one(place, part):
+    def one(place: int, part: Any) -> float:
         if place in choices and part is not None:
             if part not in choices[place]:
-                raise Unfit(f"{part!r} is not one of {' and '.join(map(repr, choices[place]))}.")
+                raise Unfit(f"{_shown(part)} is not one of {' and '.join(map(repr, choices[place]))}.")
             return float(choices[place].index(part))
         try:
             return np.nan if part is None else float(part)
-        except (TypeError, ValueError):
-            raise Unfit(f"{part!r} is not a number.") from None
+        except (TypeError, ValueError, OverflowError):
+            raise Unfit(f"{_shown(part)} is not a number.") from None
 
-    def measure(answer):
+    def measure(answer: Any) -> Array:
         parts = list(answer) if isinstance(answer, tuple | list) or np.ndim(answer) == 1 else [answer]
         if len(parts) != len(names):
             raise Unfit(f"There are {len(parts)} values where {len(names)} belong.")
@@ -188,30 +256,30 @@ def numbers(names: Sequence[str], choices: dict[int, Sequence[str]] | None = Non
 
 
 def call(function: object, *args: object) -> object:
-    """The reader's function at these arguments; an error in it is the reader's."""
+    """The reader's function at copies of these arguments, which it may change; an error in it is the reader's."""
     if not callable(function):
-        raise Unfit(f"{function!r} cannot be called.")
+        raise Unfit(f"{_shown(function)} cannot be called.")
     try:
-        return function(*args)
-    except Exception as error:  # whatever it is, the reader should see it
+        return function(*copy.deepcopy(args))
+    except Exception as error:  # noqa: BLE001 -- whatever it is, the reader should see it
         raise Unfit(f"Your function stops with {type(error).__name__}: {error}.") from None
 
 
-def floats(value: object) -> np.ndarray:
+def floats(value: object) -> Array:
     """A part of an answer as an array of numbers."""
     try:
         return np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise Unfit(f"{value!r} does not consist of numbers.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise Unfit(f"{_shown(value)} does not consist of numbers.") from None
 
 
-def formula(grid: Sequence[tuple], size: int = 1) -> Callable[[object], np.ndarray]:
+def formula(grid: Sequence[tuple[object, ...]], size: int, read: Callable[[object], object]) -> Measure:
     """Measure of an answer that is a function, by its values (``size`` of them each) on a grid of arguments."""
 
-    def measure(function):
+    def measure(function: object) -> Array:
         values = []
         for args in grid:
-            value = call(function, *args)
+            value = read(call(function, *args))
             if value is None or value is Ellipsis:
                 raise Unfit("Your function returns nothing.")
             row = floats(value).ravel()
@@ -223,10 +291,10 @@ def formula(grid: Sequence[tuple], size: int = 1) -> Callable[[object], np.ndarr
     return measure
 
 
-def at(grid: Sequence[tuple], *arguments: str) -> list[str]:
-    """Names of a formula's values, by the arguments: ``the value at m = 2, D = 0.3``."""
+def at(grid: Iterable[tuple[object, ...]], arguments: Sequence[str]) -> list[str]:
+    """The rows of a grid in words: ``m = 2, D = 0.3``."""
 
-    def text(value):
+    def text(value: object) -> str:
         return np.array2string(np.asarray(value), precision=3, separator=", ")
 
-    return ["the value at " + ", ".join(f"{name} = {text(a)}" for name, a in zip(arguments, args)) for args in grid]
+    return [", ".join(f"{name} = {text(a)}" for name, a in zip(arguments, args)) for args in grid]

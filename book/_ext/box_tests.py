@@ -1,6 +1,6 @@
 """Three marks on each theorem box: what became of its tests in this build.
 
-`checks.yml` names the tests: symbolic, numeric, negative. They are run before
+`box_tests.yml` names the tests: symbolic, numeric, negative. They are run before
 the pages are written, and again only when the package or the tests change.
 """
 
@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 
 
 def tests_by_box(root):
-    """The tests behind each box, by label and kind, from `checks.yml`."""
-    return yaml.safe_load((root / "book" / "_ext" / "checks.yml").read_text("utf8"))
+    """The tests behind each box, by label and kind, from `box_tests.yml`."""
+    return yaml.safe_load((root / "book" / "_ext" / "box_tests.yml").read_text("utf8"))
 
 
 def names_of(root):
@@ -57,7 +57,7 @@ def key(root, names):
 def outcomes(root):
     """Run the tests; map each to "passed", "failed" or "not run"."""
     names = names_of(root)
-    kept, now = root / "_build" / "checks.json", key(root, names)
+    kept, now = root / "_build" / "box_tests.json", key(root, names)
     if kept.exists() and (old := json.loads(kept.read_text("utf8")))["key"] == now:
         return old["tests"]
     found = run(root, names)
@@ -120,12 +120,12 @@ def repository(config):
 
 def marks(root, config, label):
     """The line of marks under the title of the box."""
-    line = nodes.paragraph(classes=["checks"])
+    line = nodes.paragraph(classes=["box-tests"])
     for kind in KINDS:
         tests = tests_by_box(root).get(label, {}).get(kind, [])
-        found = worst([config.theorem_checks.get(t, "not run") for t in tests] or ["not run"])
+        found = worst([config.box_tests.get(t, "not run") for t in tests] or ["not run"])
         word = f"{SIGNS[found]} {kind}" + ("" if found == "passed" else f": {found}")
-        css = ["check", found.replace(" ", "-")]
+        css = ["box-test", found.replace(" ", "-")]
         if tests:
             path = tests[0].split("::")[0]
             at = line_of(root / path, tests[0])
@@ -136,14 +136,14 @@ def marks(root, config, label):
             mark = nodes.inline("", word, classes=css)
         line += [mark, nodes.Text(" ")]
         if found != "passed":
-            logger.warning("%s: the %s check is %s", label, kind, found)
+            logger.warning("%s: the %s test is %s", label, kind, found)
     line.pop()
     return line
 
 
-def run_checks(app, config):
+def run_tests(app, config):
     """Before Sphinx compares configurations: other outcomes, other pages."""
-    config.theorem_checks = outcomes(Path(app.srcdir))
+    config.box_tests = outcomes(Path(app.srcdir))
 
 
 def add_marks(app, doctree, docname):
@@ -154,7 +154,7 @@ def add_marks(app, doctree, docname):
 
 
 def setup(app):
-    app.add_config_value("theorem_checks", {}, "env", types=frozenset({dict}))
-    app.connect("config-inited", run_checks)
+    app.add_config_value("box_tests", {}, "env", types=frozenset({dict}))
+    app.connect("config-inited", run_tests)
     app.connect("doctree-resolved", add_marks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

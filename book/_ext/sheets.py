@@ -1,6 +1,6 @@
 """Exercise notebooks, made from the chapters: the questions, cells to answer in, no solutions.
 
-    python book/_ext/exercises.py            write all into _build/exercises
+    python book/_ext/sheets.py               write all into _build/exercises
 
 What a notebook runs before an exercise is read off the solution: the statements of the chapter that the solution's answer
 rests on, and no others. The solution ends in a call `exercises.mark(key, answer)`, so an exercise that has none, or whose key
@@ -61,7 +61,7 @@ class Statement:
         return isinstance(ast.parse(self.source).body[0], ast.Expr)
 
 
-def sheets(root=ROOT):
+def sources(root=ROOT):
     """Files of `_toc.yml` that have exercises."""
     paths = (root / f"{name}.md" for name in parse_toc_yaml(root / "_toc.yml"))
     return [path for path in paths if path.exists() and SECTION in path.read_text("utf8")]
@@ -297,9 +297,9 @@ def exercise_notebook(path, root=ROOT):
         if definitions := [source for source in setup if not _is_import(source)]:
             bodies.append(("code", f"{name}-setup", "# From the chapter.\n" + _join(definitions)))
         bodies.append(("code", f"{name}-answer", ANSWER))
-        bodies.append(("code", f"{name}-check", f'exercises.mark("{item.key}", answer)'))
+        bodies.append(("code", f"{name}-mark", f'exercises.mark("{item.key}", answer)'))
     if not any(re.search(r"\bexercises\b", line) for line in imports):
-        imports.append("from softlabel import exercises")
+        imports.append("from softlabel.book import exercises")
     order = [statement.source for statement in _statements(chapter.partition(SECTION)[0]) if _is_import(statement.source)]
     imports.sort(key=lambda line: order.index(line) if line in order else len(order))
     cells.append(("code", "imports", "\n".join(imports)))
@@ -317,8 +317,8 @@ def solve(notebook, path):
 
 
 def said(notebook):
-    """What the check cells of an executed notebook say."""
-    return [cell.outputs[-1].data["text/plain"] for cell in notebook.cells if cell.id.endswith("-check")]
+    """What the cells that mark an answer say, in an executed notebook."""
+    return [cell.outputs[-1].data["text/plain"] for cell in notebook.cells if cell.id.endswith("-mark")]
 
 
 def _is_import(source):
@@ -344,7 +344,7 @@ def write_all(outdir=ROOT / "_build" / "exercises", root=ROOT):
     outdir = Path(outdir)
     outdir.mkdir(parents=True, exist_ok=True)
     written = {}
-    for path in sheets(root):
+    for path in sources(root):
         target = outdir / notebook_name(path)
         nbformat.write(exercise_notebook(path, root), target)
         written[path] = target

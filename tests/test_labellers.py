@@ -1,0 +1,147 @@
+"""Who votes how: z values against exchangeable annotators, and Dawid and Skene's EM against crowd-kit and by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softlabel.labellers import compare_annotators, dawid_skene, differing_annotators
+from softlabel.tables import read_votes
+
+
+def vote_table(seed, n=200, m=5, missing=0.0, bias=0.0):
+    """Annotators who vote with an item's own probability, plus a bias of theirs."""
+    rng = np.random.default_rng(seed)
+    votes = np.where(rng.random((n, m)) < np.clip(rng.beta(0.5, 0.5, (n, 1)) + bias, 0, 1), "yes", "no").astype(object)
+    votes[rng.random((n, m)) < missing] = None
+    return pd.DataFrame(votes, columns=[f"a{k}" for k in range(m)])
+
+
+def compared(votes):
+    return compare_annotators(read_votes(votes, "yes", "first"))
+
+
+# ------------------------------------------------------------------ Annotators beside each other
+
+
+def test_z_values_of_exchangeable_annotators_are_standard_normal():
+    tables = [compared(vote_table(seed)) for seed in range(700)]
+    for column in ("z positive", "z agreement"):
+        first = np.array([table[column].iloc[0] for table in tables])  # annotators of one table are not independent
+        assert abs(first.mean()) < 4 / np.sqrt(700) and abs(first.var() - 1) < 4 * np.sqrt(2 / 700)
+    assert np.mean([len(differing_annotators(t, 0.05)) > 0 for t in tables]) < 0.05 + 4 * np.sqrt(0.05 / 700)
+
+
+def test_the_table_item_by_item():
+    votes = vote_table(1, missing=0.3)
+    table = compared(votes)
+    assert (table["votes"] == votes.notna().sum()).all()
+    for who in votes:
+        sums = np.zeros(4)
+        shares = []
+        for _, row in votes[votes[who].notna()].iterrows():
+            yes, m, s = row[who] == "yes", row.notna().sum(), (row == "yes").sum()
+            q, others = s / m, max(m - 1, 1)
+            as_yes, as_no = (s - 1) / others, (m - s - 1) / others  # share of the others that agree
+            mean = q * as_yes + (1 - q) * as_no
+            shares.append((yes, q, *([np.nan] * 2 if m == 1 else [as_yes if yes else as_no, mean])))
+            sums += yes - q, q * (1 - q), (as_yes if yes else as_no) - mean, q * (as_yes - mean)**2 + (1 - q) * (as_no - mean)**2
+        d, v, da, va = sums
+        np.testing.assert_allclose(table.loc[who, ["z positive", "z agreement"]], [d / v**0.5, da / va**0.5], rtol=1e-10)
+        np.testing.assert_allclose(table.loc[who, ["positive", "positive of all", "agreement", "agreement of all"]],
+                                   np.nanmean(shares, axis=0), rtol=1e-10)
+
+
+def test_few_contested_items_have_no_z_value():
+    votes = pd.DataFrame({"a": ["yes"] * 9 + ["no"], "b": ["no"] * 10})
+    assert compared(votes)["z positive"].isna().all()  # nine items on which votes differ
+    votes.loc[10] = "yes", "no"
+    assert compared(votes)["z positive"].notna().all()
+
+
+def test_accuracy_is_over_known_truths():
+    votes = pd.DataFrame({"a": ["yes", "yes", "no"], "b": ["no", None, "no"]})
+    table = compare_annotators(read_votes(votes, "yes", "first"), np.array([1.0, 0.0, np.nan]))
+    assert table["accuracy"].tolist() == [0.5, 0.0]
+
+
+def test_biased_annotators_and_guessers_are_named():
+    assert differing_annotators(compared(vote_table(2, n=400, bias=np.array([0, 0, 0, 0, 0.25]))), 0.01)[0] == "a4"
+    votes = vote_table(2, n=600)
+    assert not differing_annotators(compared(votes), 0.01)
+    votes["a2"] = np.random.default_rng(1).permutation(votes["a2"])  # the right share, at random
+    assert differing_annotators(compared(votes), 0.01)[0] == "a2" and compared(votes).loc["a2", "z agreement"] < -4
+    everybody = compared(vote_table(2, n=400, bias=0.25))  # negative: a bias that all share is not seen
+    assert not differing_annotators(everybody, 0.01)
+
+
+# ------------------------------------------------------------------ Dawid and Skene
+
+
+def simulate(n_classes, seed, n=200, m=6, missing=0.3, inverted=False):
+    """Codes of items, annotators and labels, true classes and confusion matrices."""
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(n_classes, size=n)
+    skill = rng.uniform(0.4, 0.8, (m, 1, 1))
+    confusion = skill * np.eye(n_classes) + (1 - skill) / n_classes
+    if inverted:
+        confusion[0] = np.roll(confusion[0], 1, axis=1)
+    voted = rng.random((n, m)) >= missing
+    voted[range(n), rng.integers(m, size=n)] = True  # every item has a vote
+    item, annotator = np.nonzero(voted)
+    label = (confusion[annotator, classes[item]].cumsum(axis=1) < rng.random((len(item), 1))).sum(axis=1)
+    return item, annotator, label, classes, confusion
+
+
+CASES = [(g, seed, missing, inverted) for g in (2, 3) for seed, missing in ((0, 0.0), (1, 0.5)) for inverted in (False, True)]
+
+
+@pytest.mark.filterwarnings("ignore")  # of its libraries
+@pytest.mark.parametrize("g, seed, missing, inverted", CASES)
+def test_dawid_skene_is_that_of_crowd_kit(g, seed, missing, inverted):
+    aggregation = pytest.importorskip("crowdkit.aggregation", reason="needs crowd-kit: pip install 'softlabel[crowd]'")
+    item, annotator, label, _, _ = simulate(g, seed, missing=missing, inverted=inverted)
+    votes = pd.DataFrame({"task": item, "worker": annotator, "label": label})
+    ours = dawid_skene(item, annotator, label, g)
+    theirs = aggregation.DawidSkene(n_iter=100, tol=-np.inf).fit(votes)
+    np.testing.assert_allclose(ours.posterior, theirs.probas_.sort_index()[range(g)], atol=1e-8)
+    after = dawid_skene(item, annotator, label, g, n_iter=101)  # crowd-kit's parameters are those after its last step
+    np.testing.assert_allclose(after.prior, theirs.priors_[range(g)], atol=1e-8)
+    for (who, said), row in theirs.errors_.iterrows():
+        np.testing.assert_allclose(after.confusion[who, :, said], row[range(g)], atol=1e-8)
+    stopped = aggregation.DawidSkene(n_iter=100).fit_predict_proba(votes).sort_index()[range(g)]  # after a dozen steps
+    assert np.mean(stopped.to_numpy().argmax(axis=1) == ours.posterior.argmax(axis=1)) > 0.97
+
+
+@pytest.mark.parametrize("g, seed, missing, inverted", CASES)
+def test_the_likelihood_never_falls(g, seed, missing, inverted):
+    item, annotator, label, _, _ = simulate(g, seed, missing=missing, inverted=inverted)
+    found = dawid_skene(item, annotator, label, g)
+    assert np.diff(found.log_likelihood).min() > -1e-9 * abs(found.log_likelihood[0])
+    assert found.log_likelihood[-1] > found.log_likelihood[0] + 1
+    parts = found.prior * np.ones((item.max() + 1, g))
+    for j, k, said in zip(item, annotator, label):
+        parts[j] *= found.confusion[k, :, said]
+    np.testing.assert_allclose(np.log(parts.sum(axis=1)).sum(), found.log_likelihood[-1], rtol=1e-12)
+    np.testing.assert_allclose(parts / parts.sum(axis=1, keepdims=True), found.posterior, atol=1e-12)
+
+
+@pytest.mark.parametrize("g", [2, 3])
+def test_confusion_matrices_are_recovered(g):
+    n = 20_000
+    item, annotator, label, classes, confusion = simulate(g, 5, n=n, m=7, inverted=True)
+    found = dawid_skene(item, annotator, label, g)
+    error = 0.5 / np.sqrt(0.7 * n / g)  # standard error, at most, of a share of votes on items of known class
+    assert np.abs(found.confusion - confusion).max() < 5 * error
+    right = (found.posterior.argmax(axis=1) == classes).mean()
+    majority = np.bincount(item * g + label, minlength=n * g).reshape(n, g).argmax(axis=1)
+    assert right > (majority == classes).mean() + 0.02
+    assert found.confusion[0, 0, 1] > 0.5  # negative: the inverted annotator is not taken at their word
+
+
+def test_a_case_by_hand():
+    """Ann says 0 of both items, Bob 0 and 1, Cem 0 of the first: that is of class 0, the other of either, and EM stays there."""
+    found = dawid_skene(np.array([0, 0, 1, 1, 0]), np.array([0, 1, 0, 1, 2]), np.array([0, 0, 0, 1, 0]))
+    np.testing.assert_allclose(found.posterior, [[1, 0], [0.5, 0.5]], atol=1e-8)
+    np.testing.assert_allclose(found.prior, [0.75, 0.25], atol=1e-8)
+    np.testing.assert_allclose(found.confusion, [[[1, 0]] * 2, [[2 / 3, 1 / 3], [0, 1]], [[1, 0]] * 2], atol=1e-8)
+    np.testing.assert_allclose(found.log_likelihood, 2 * np.log(0.5), atol=1e-8)
