@@ -91,7 +91,7 @@ def test_budget_needs_its_formula():
 def score_covariance(n, labellers, rate, rng, size=40_000):
     """Empirical covariance of the mean score over studies, and the three parts of the theorem, from one latent model.
 
-    One feature, -1 or 1, with probability 3/4 of a 1 or a 0 at the same place; opinions move these by ``rate``: a person's bias
+    One feature, -1 or 1, with probability 3/4 of a 1 or a 0 at its place; opinions move these by ``rate``: a person's bias
     and slope, the item's difficulty, and what all people have in common.
     """
     person, item, school = rate

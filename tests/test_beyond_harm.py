@@ -157,10 +157,13 @@ def beta_binomial(m, s, tau, a):
     )
 
 
+HALF = sp.Rational(1, 2)
+
+
 def test_last_vote_and_stretch_symbolically():
     tau, a, k = sp.symbols("tau alpha0 k", positive=True)
 
-    def positive(m, tie=sp.Rational(1, 2)):
+    def positive(m, tie=HALF):
         return sum(beta_binomial(m, s, tau, a) * (1 if 2 * s > m else tie) for s in range((m + 1) // 2, m + 1))
 
     for m in (2, 4, 6):

@@ -328,7 +328,8 @@ def write_book(root, **pages):
 
 
 PUBLISH = (
-    "from IPython.display import display\ndisplay({{'%s': {{'id': '{key}', 'verdict': 'agrees'}}}}, raw=True)" % claims.MIME
+    "from IPython.display import display\n"
+    f"display({{{{'{claims.MIME}': {{{{'id': '{{key}}', 'verdict': 'agrees'}}}}}}}}, raw=True)"
 )
 
 
@@ -372,14 +373,14 @@ def test_names_chapter_cell_and_error(tmp_path):
 
 def test_names_the_cell_that_does_not_end(tmp_path):
     write_book(tmp_path, one="# One\n\n" + cell("import time") + cell("time.sleep(60)"))
-    with pytest.raises(chapters.ChapterError, match="one.md, code cell 2") as caught:
+    with pytest.raises(chapters.ChapterError, match=r"one\.md, code cell 2") as caught:
         chapters.execute(tmp_path, timeout=2)
     assert "after 2 seconds" in str(caught.value)
 
 
 def test_names_the_cell_that_ends_the_kernel(tmp_path):
     write_book(tmp_path, one="# One\n\n" + cell("import os") + cell("os._exit(1)"))
-    with pytest.raises(chapters.ChapterError, match="one.md, code cell 2") as caught:
+    with pytest.raises(chapters.ChapterError, match=r"one\.md, code cell 2") as caught:
         chapters.execute(tmp_path)
     assert "Kernel died" in str(caught.value)
 
@@ -456,9 +457,10 @@ def test_pages_of_any_other_build_are_written_again(tmp_path, strict_builds):
 
 def test_a_failed_build_is_not_taken_for_a_good_one(tmp_path, strict_builds, monkeypatch):
     error = subprocess.CalledProcessError(1, "jupyter-book")
-    with monkeypatch.context() as patch, pytest.raises(subprocess.CalledProcessError):
+    with monkeypatch.context() as patch:
         patch.setattr("subprocess.run", lambda *_, **__: (_ for _ in ()).throw(error))
-        chapters.build(tmp_path)
+        with pytest.raises(subprocess.CalledProcessError):
+            chapters.build(tmp_path)
     chapters.build(tmp_path)
     assert len(strict_builds) == 1
 

@@ -69,7 +69,7 @@ def test_gastroenterology_is_that_of_the_paper():
 
 def test_features_and_votes_of_a_lesion_are_joined_by_name():
     """Joined by position the features would say nothing: the score of the five would be near one half."""
-    X, counts, y = gastro()
+    X, counts, _ = gastro()
     right = softlabel.fit_logistic(X, counts).log_likelihood
     rng = np.random.default_rng(0)
     shuffled = [
@@ -226,7 +226,7 @@ NEEDED = {
 def originals():
     """The folder where the real files are, or skip the test."""
     try:
-        return [datasets.fetch(name).parent for name in datasets.FILES][0]
+        return next(iter([datasets.fetch(name).parent for name in datasets.FILES]))
     except datasets.DataFileError as error:
         pytest.skip(f"needs all data files: {error}")
 
@@ -267,7 +267,7 @@ def test_one_changed_byte_is_seen(originals, folder):
     content[0] ^= 1
     (folder / "bluebirds_gt.yaml").write_bytes(content)
     shutil.copy(originals / "bluebirds_labels.yaml", folder)
-    with pytest.raises(datasets.DataFileError, match="bluebirds_gt.yaml"):
+    with pytest.raises(datasets.DataFileError, match=r"bluebirds_gt\.yaml"):
         softlabel.load_bluebirds()
 
 

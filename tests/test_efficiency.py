@@ -89,7 +89,7 @@ def test_godambe_information_of_several_m_is_no_mixture_of_columns(m, alpha0):
     try:
         result = godambe_information(np.eye(2), m, alpha0)
     except ValueError as error:
-        assert "m" in str(error) or "alpha0" in str(error)
+        assert "m" in str(error) or "alpha0" in str(error)  # noqa: PT017
         return
     expected = [godambe_information(np.eye(2), *pair) for pair in np.broadcast(m, alpha0)]
     np.testing.assert_allclose(result, expected)

@@ -1,4 +1,4 @@
-"""Both studies: their tables, randomness, limits and standard errors, R's numbers; workers, clusters, and studies taken up again."""
+"""Both studies: tables, randomness, limits, standard errors, R's numbers; workers, a cluster, studies taken up again."""
 
 import logging
 import os
@@ -354,7 +354,7 @@ def test_estimates_that_always_exist(method, tumours):
 
 
 def verdicts(frame):
-    """Of both printings of the truth-label error, the 20 cells of table 2 and the 20 of table 3, as the chapter checks them."""
+    """Of both printings of the truth-label error, the 20 cells of table 2 and the 20 of table 3, as in the chapter."""
     truth = frame.iloc[0]
     for where in ("text", "caption"):
         yield claims.check(f"wisconsin.truth_error.{where}", truth.error, se=truth.error_se)

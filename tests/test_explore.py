@@ -85,8 +85,8 @@ class JavaScript:
     def __call__(self, expression, **grids):
         """The expression over all combinations of values, as an array."""
         for name, values in reversed(grids.items()):
-            values = json.dumps(np.asarray(values).tolist())
-            expression = f"{values}.map({name} => {expression})"
+            grid = json.dumps(np.asarray(values).tolist())
+            expression = f"{grid}.map({name} => {expression})"
         return np.array(self.driver.execute_script(f"return {expression}"), float)
 
 

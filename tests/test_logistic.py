@@ -1,4 +1,4 @@
-"""Newton's method, one data set or thousands at once, and Firth's penalty: closed forms, statsmodels, R, invariance, hard data."""
+"""Newton's method, one data set or thousands, and Firth's penalty: closed forms, statsmodels, R, invariance, hard data."""
 
 import warnings
 
@@ -192,7 +192,7 @@ def test_units_at_the_ends_of_the_float_range(scale):
     try:
         fit = fit_logistic(X6 * scale, Y6)
     except ValueError as error:
-        assert "X" in str(error)
+        assert "X" in str(error)  # noqa: PT017
     else:
         np.testing.assert_allclose(fit.posterior(X6 * scale), fit_logistic(X6, Y6).posterior(X6), atol=1e-6)
 

@@ -46,8 +46,8 @@ def exact_root(counts, tau, start):
             for s, t in zip(counts, tau):
                 total -= sum(1 / (a + k) for k in range(int(sum(s))))
                 for s_i, t_i in zip(s, t):
-                    t_i = mpmath.mpf(float(t_i))
-                    total += sum(t_i / (a * t_i + k) for k in range(int(s_i)))
+                    p = mpmath.mpf(float(t_i))
+                    total += sum(p / (a * p + k) for k in range(int(s_i)))
             return total
 
         return float(mpmath.exp(mpmath.findroot(score, mpmath.log(start))))
@@ -503,7 +503,7 @@ def test_power_of_the_test():
         np.mean([overdispersion_test(sample_votes(tau, 7, a, rng=rng), tau).pvalue < 0.05 for _ in range(200)])
         for a in (200.0, 40.0, 5.0)
     ]
-    # Phi(z - 1.64) with z = sqrt(n (m - 1) m / 2) / (1 + alpha0), the score test's expansion; 0.1 for its being one, and noise.
+    # Phi(z - 1.64) with z = sqrt(n (m - 1) m / 2) / (1 + alpha0), the score test's expansion; 0.1 for that, and noise.
     z = np.sqrt(100 * 7 * 6 / 2) / (1 + np.array([200.0, 40.0, 5.0]))
     np.testing.assert_allclose(power, stats.norm.cdf(z - stats.norm.isf(0.05)), atol=0.1)
     assert power[0] < power[1] < power[2] > 0.99

@@ -109,7 +109,7 @@ def test_outcomes_are_kept_until_something_changes(toy):
 
 
 class Config:
-    html_theme_options = {"repository_url": "https://code.example/book", "repository_branch": "main"}
+    html_theme_options = {"repository_url": "https://code.example/book", "repository_branch": "main"}  # noqa: RUF012
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,8 @@ def test_version_and_date_at_the_foot(site):
         ("A\n=\n\n" + "word " * 40, "word " * 19 + "…"),
         ("A\n=\n\nIf 1 < 2.", "If 1 &lt; 2."),
         (
-            "A\n=\n\nWhat you will be able to do\n---------------------------\n\n- say a;\n- take :math:`\\frac12`;\n- do b.\n\nMore.",
+            "A\n=\n\nWhat you will be able to do\n---------------------------\n\n"
+            "- say a;\n- take :math:`\\frac12`;\n- do b.\n\nMore.",
             "You will be able to say a; do b.",
         ),
     ],

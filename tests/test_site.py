@@ -64,9 +64,7 @@ def find_blanks(html):
         and not tag.find(["img", "svg", "code", "math", "a"])
         and tag.parent.name not in {"td", "th"}  # a cell may be empty
     ]
-    for body in page.select("table tbody"):
-        if not body.get_text(strip=True):
-            problems.append("empty table")
+    problems += ["empty table" for body in page.select("table tbody") if not body.get_text(strip=True)]
     # A value that vanished inside a sentence leaves two blanks, or a blank
     # before the full stop.
     for part in page.select("p, li, figcaption"):

@@ -1,4 +1,4 @@
-"""The assignments pay right answers in full and wrong ones as they say, with nbgrader itself; the slides load nothing from outside."""
+"""Assignments pay right answers in full and wrong ones as they say, with nbgrader itself; slides load nothing from outside."""
 
 import csv
 import functools

@@ -9,7 +9,7 @@ from reference import all_counts, exact_logpmf
 from scipy import stats
 from strategies import ALPHA0, SEED, answered, examples, probabilities, tables
 
-from softlabel import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
+from softlabel import DirichletMultinomial, VoteModel, dm_logpmf, sample_probabilities, sample_votes, variance_inflation
 
 ALPHAS = [1e-300, 1e-8, 0.7, 5.47, 1e3, 1e9, 1e15, 1e300, np.inf]
 TAU2, TAU3 = np.array([0.7, 0.3]), np.array([0.6, 0.3, 0.1])
@@ -32,8 +32,8 @@ def test_the_exact_reference_is_the_gamma_function_form():
     """The products of the reference, checked once against log-gamma functions with many digits."""
     with mpmath.workdps(60):
         g = mpmath.loggamma
-        for counts, tau, a in [([3, 4], [0.5, 0.5], 5.47), ([3, 2, 1], [0.2, 0.5, 0.3], 0.05)]:
-            m, a = sum(counts), mpmath.mpf(a)
+        for counts, tau, alpha0 in [([3, 4], [0.5, 0.5], 5.47), ([3, 2, 1], [0.2, 0.5, 0.3], 0.05)]:
+            m, a = sum(counts), mpmath.mpf(alpha0)
             total = a * mpmath.fsum(mpmath.mpf(t) for t in tau)
             value = g(m + 1) + g(total) - g(total + m)
             for s, t in zip(counts, tau):
@@ -271,3 +271,48 @@ def test_shapes_and_numbers_of_labellers():
 def test_one_labeller_is_a_draw_from_tau_whatever_alpha0():
     for alpha0 in (0.05, 1.0, np.inf):
         assert fit_pvalue(draw(TAU3, 1, alpha0, 20_000, seed=7), TAU3, 1, np.inf) > 1e-3
+
+
+# ------------------------------------------------------------------ a model is one object
+
+
+@pytest.mark.parametrize("alpha0", ALPHAS)
+def test_the_functions_are_the_methods_of_the_model(alpha0):
+    model, t = DirichletMultinomial(alpha0), np.array([0.0, 1e-9, 0.3, 0.5, 1.0])
+    tau, k = np.column_stack([t, 1 - t]), np.arange(8)
+    logs = [dm_logpmf(np.tile([j, 7 - j], (5, 1)), tau, alpha0) for j in k]
+    np.testing.assert_allclose(model.count_probabilities(t, 7), np.exp(logs).T, rtol=1e-9, atol=1e-15)
+    assert model.variance_inflation(7) == pytest.approx(variance_inflation(7, alpha0), rel=1e-14)
+    np.testing.assert_array_equal(model.sample(tau, 7, rng=3), sample_votes(tau, 7, alpha0, rng=3))
+
+
+class Copied(VoteModel):
+    """With probability rho all labellers repeat the first one; else they vote independently."""
+
+    def __init__(self, rho):
+        self.rho = rho
+
+    @property
+    def correlation(self):
+        return self.rho
+
+    def draw_probabilities(self, tau, rng):
+        first = rng.random(tau.shape[:-1]) < tau[..., 0]
+        alike = rng.random(tau.shape[:-1]) < self.rho
+        return np.where(alike[..., None], np.stack([first, ~first], -1), tau)
+
+    def log_probability(self, counts, tau):
+        alike = np.where(counts[:, 1] == 0, tau[:, 0], 0) + np.where(counts[:, 0] == 0, tau[:, 1], 0)
+        return np.log(self.rho * alike + (1 - self.rho) * np.exp(dm_logpmf(counts, tau, np.inf)))
+
+
+def test_a_model_of_ones_own_draws_has_moments_and_bands():
+    model, size = Copied(0.4), 40_000
+    p = model.count_probabilities(np.array([0.7]), 6)[0]
+    votes = model.sample(np.tile(TAU2, (size, 1)), 6, rng=1)[:, 0]
+    assert stats.chisquare(np.bincount(votes, minlength=7), size * p).pvalue > 1e-3  # fixed seed
+    variance = p @ np.arange(7) ** 2 - (p @ np.arange(7)) ** 2
+    assert variance == pytest.approx(model.variance_inflation(6) * 6 * 0.21, rel=1e-12)
+    (low,), (high,) = model.band([0.7], 6, 0.8)
+    up_to = p.cumsum()
+    assert low == np.searchsorted(up_to, 0.1) and high == np.searchsorted(up_to, 0.9)
