@@ -77,11 +77,13 @@ def test_budget_needs_its_formula():
     for name, root in ROOTS.items():
         misses = sum(
             abs(max(1, float(root.subs({r0: c0**0.5, r1: c1**0.5, ra: a**0.5}))) / best_on_a_grid(c0, c1, a)[0] - 1) > 0.01
-            for c0, c1, a in CASES)
+            for c0, c1, a in CASES
+        )
         assert (misses == 0) == (name == "right"), name
     c1, a, factor = 1.0, 4.0, 2.0
     worth = relative_efficiency(np.array([4.0, 8.0]), a) / (4 + c1 * np.array([4.0, 8.0]))  # c0 = alpha0 c1
     assert worth[1] / worth[0] < 1.001 * 4 * factor / (1 + factor) ** 2
+
 
 # ------------------------------------------------------------------ Three rates of correlated errors
 
@@ -89,7 +91,7 @@ def test_budget_needs_its_formula():
 def score_covariance(n, labellers, rate, rng, size=40_000):
     """Empirical covariance of the mean score over studies, and the three parts of the theorem, from one latent model.
 
-    One feature, -1 or 1, with probability 3/4 of a 1 or a 0 at the same place; opinions move these by ``rate``: a person's bias
+    One feature, -1 or 1, with probability 3/4 of a 1 or a 0 at its place; opinions move these by ``rate``: a person's bias
     and slope, the item's difficulty, and what all people have in common.
     """
     person, item, school = rate
@@ -102,7 +104,11 @@ def score_covariance(n, labellers, rate, rng, size=40_000):
     votes = rng.random((size, n, labellers)) < tau + shift
     score = (x * (votes - tau)[..., None]).mean(axis=(1, 2))
     one = np.diag([1.0, 1.0])  # E x x'
-    parts = 3 / 16 * one, item**2 * one, person**2 / 4 * one  # E tau (1 - tau); mean of x x' shift^2; h = person (bias, slope) / 2
+    parts = (
+        3 / 16 * one,
+        item**2 * one,
+        person**2 / 4 * one,
+    )  # E tau (1 - tau); mean of x x' shift^2; h = person (bias, slope) / 2
     return score, parts
 
 
@@ -148,6 +154,7 @@ def test_three_rates_need_all_three_and_no_school():
         assert departure(score, parts, 20, 4, keep) > 8, keep
     score, parts = score_covariance(20, 4, (0.1, 0.05, 0.05), rng)
     assert departure(score, parts, 20, 4) > 8
+
 
 # ------------------------------------------------------------------ Who has an estimate
 

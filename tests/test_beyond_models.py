@@ -14,8 +14,14 @@ from sklearn.linear_model import LogisticRegression
 from test_boxes import covariance_of_three_classes
 from test_theorems import ALTERED, FACTOR, FAR, GENERAL, MODEL, NEAR, departure, is_zero
 
-from softlabel import (fit_dirichlet_multinomial, fit_logistic_batch, godambe_information, relative_efficiency, sample_votes,
-                       variance_inflation)
+from softlabel import (
+    fit_dirichlet_multinomial,
+    fit_logistic_batch,
+    godambe_information,
+    relative_efficiency,
+    sample_votes,
+    variance_inflation,
+)
 
 m, a, w = sp.symbols("m alpha0 omega", positive=True)
 
@@ -165,8 +171,13 @@ def test_unequal_numbers_symbolically():
     mean, square = expected(numbers), expected([k**2 for k in numbers])
     once, best = (worth.subs(at(weights)) for weights in ((1, 1, 1), [(1 + a) / (k + a) for k in numbers]))
     assert sp.simplify(once - mean**2 * (1 + a) / (square + a * mean)) == 0
-    assert sp.simplify(best.subs(q[2], 1 - q[0] - q[1])
-                       - (1 + a) * expected([sp.Integer(k) / (k + a) for k in numbers]).subs(q[2], 1 - q[0] - q[1])) == 0
+    assert (
+        sp.simplify(
+            best.subs(q[2], 1 - q[0] - q[1])
+            - (1 + a) * expected([sp.Integer(k) / (k + a) for k in numbers]).subs(q[2], 1 - q[0] - q[1])
+        )
+        == 0
+    )
     assert is_best([(1 + a) / (k + a) for k in numbers])
     # Negative: other weights are not the best, other formulas are not the worth.
     for weights in ((1, 1, 1), [sp.Rational(1, k) for k in numbers], [(k + a) / (1 + a) for k in numbers]):
@@ -248,7 +259,9 @@ def test_numbers_that_depend_on_the_votes_are_not_harmless():
 
 
 def probability(s, labellers, t):
-    rise = [sp.prod([start + k * w for k in range(count)]) for start, count in ((t, s), (1 - t, labellers - s), (1, labellers))]
+    rise = [
+        sp.prod([start + k * w for k in range(count)]) for start, count in ((t, s), (1 - t, labellers - s), (1, labellers))
+    ]
     return sp.binomial(labellers, s) * rise[0] * rise[1] / rise[2]
 
 
@@ -260,10 +273,13 @@ def test_joint_information_symbolically(labellers):
     """
     t = sp.symbols("tau", positive=True)
     P = [probability(s, labellers, t) for s in range(labellers + 1)]
-    logs = [sum(sp.log(start + k * w) for start, count in ((t, s), (1 - t, labellers - s)) for k in range(count))
-            - sum(sp.log(1 + k * w) for k in range(labellers)) for s in range(labellers + 1)]
-    A = [sum(P[k + 1:]) / (t + k * w) ** 2 for k in range(labellers)]
-    B = [sum(P[:labellers - k]) / (1 - t + k * w) ** 2 for k in range(labellers)]
+    logs = [
+        sum(sp.log(start + k * w) for start, count in ((t, s), (1 - t, labellers - s)) for k in range(count))
+        - sum(sp.log(1 + k * w) for k in range(labellers))
+        for s in range(labellers + 1)
+    ]
+    A = [sum(P[k + 1 :]) / (t + k * w) ** 2 for k in range(labellers)]
+    B = [sum(P[: labellers - k]) / (1 - t + k * w) ** 2 for k in range(labellers)]
     claimed = {
         (t, t): sum(A) + sum(B),
         (t, w): sum(k * (A[k] - B[k]) for k in range(labellers)),
@@ -294,8 +310,11 @@ def joint_information(model, labellers, alpha0, size=40):
     mass = np.concatenate([model.prior1 * mass, (1 - model.prior1) * mass])
     tau, rest = special.expit(x @ model.coef)[:, None], special.expit(-x @ model.coef)[:, None]
     s, k, omega = np.arange(labellers + 1), np.arange(labellers), 1 / alpha0
-    p = special.comb(labellers, s) / special.poch(alpha0, labellers) * (
-        special.poch(alpha0 * tau, s) * special.poch(alpha0 * rest, labellers - s))
+    p = (
+        special.comb(labellers, s)
+        / special.poch(alpha0, labellers)
+        * (special.poch(alpha0 * tau, s) * special.poch(alpha0 * rest, labellers - s))
+    )
 
     def total(terms, sign=1):  # sum over k < s, for each s
         return np.insert(np.cumsum(terms, axis=1), 0, 0, axis=1)[:, ::sign]

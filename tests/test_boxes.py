@@ -159,6 +159,7 @@ def test_theorem_2_needs_votes_around_the_posterior():
     """Negative: each vote flipped with probability 0.1. With unequal priors the boundary itself moves."""
     right = np.trace(GENERAL.error_curvature() @ np.linalg.inv(godambe_information(GENERAL.fisher_information(), 5, 2.0)))
     for flip, far in ((0.0, False), (0.1, True)):
+
         def votes(tau, z, rng, flip=flip):
             return sample_votes((1 - flip) * tau + flip * tau[..., ::-1], 5, 2.0, rng=rng)
 

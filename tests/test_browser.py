@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import ROOT
-from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 from test_site import chapter_pages
@@ -22,8 +22,7 @@ AXE = (ROOT / "tests" / "axe" / "axe.min.js").read_text("utf8")
 
 def resize(driver, width):
     driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     )
 
 
@@ -79,9 +78,7 @@ def look(driver, address, width):
         ".then(drawn).then(done);"
     )
     problems = too_wide(driver) + [
-        f"console: {entry['message']}"
-        for entry in driver.get_log("browser")
-        if entry["level"] == "SEVERE"
+        f"console: {entry['message']}" for entry in driver.get_log("browser") if entry["level"] == "SEVERE"
     ]
     outside = requested_hosts(driver) - {"127.0.0.1"}
     return problems + [f"asked {host}" for host in sorted(outside)]
@@ -145,9 +142,7 @@ def in_all_modes(driver):
         resize(driver, width)
         # Colours first: meanwhile the scripts see what has begun to scroll.
         for theme, rules in [("dark", ["color-contrast", "link-in-text-block"]), ("light", None)]:
-            driver.execute_script(
-                "document.documentElement.dataset.theme = arguments[0]", theme
-            )
+            driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
             if rules is None:
                 wait_for_tab_stops(driver)
             found = lost_pictures(driver) + axe(driver, rules)
@@ -219,8 +214,7 @@ def bad(driver, tmp_path):
 
 BAD_IN_BROWSER = {
     "px needed": "<p style='width: 2000px'>wide</p>",
-    "sticks out": "<article style='overflow: hidden'>"
-    "<p style='width: 2000px'>cut</p></article>",
+    "sticks out": "<article style='overflow: hidden'><p style='width: 2000px'>cut</p></article>",
     "console": "<script>const a = 1</script><script>const a = 2</script>",
     "asked": "<img src='http://outside.invalid/a.png'>",
 }
@@ -281,18 +275,14 @@ EVERYWHERE = MODES[::2]  # the rules without colours run once a width
         (
             "scrollable-region-focusable",
             MODES[2:3],
-            "<div style='overflow-x: auto'><p style='width: 500px; text-align: right'>"
-            "wide</p></div>",
+            "<div style='overflow-x: auto'><p style='width: 500px; text-align: right'>wide</p></div>",
         ),
     ],
 )
 def test_axe_sees_a_planted_fault(served, driver, rule, modes, fault):
     """On a page of the book, in just the modes in which it is one."""
     look(driver, f"{served}/book/changelog.html", 1400)
-    driver.execute_script(
-        "document.querySelector('article').insertAdjacentHTML('beforeend', arguments[0])",
-        fault,
-    )
+    driver.execute_script("document.querySelector('article').insertAdjacentHTML('beforeend', arguments[0])", fault)
     seen = [mode for line in in_all_modes(driver) for mode in MODES if f"{mode}: {rule}:" in line]
     assert seen == modes
 
@@ -377,107 +367,6 @@ def wait(driver, condition):
     return WebDriverWait(driver, 10, 0.05).until(condition)
 
 
-def seen(driver, selector):
-    """The elements that are displayed, once there is one."""
-    return wait(
-        driver,
-        lambda d: [
-            e for e in d.find_elements(By.CSS_SELECTOR, selector) if e.is_displayed()
-        ],
-    )
-
-
-def at(driver, address):
-    """Wait until the browser has come to an address, whatever follows ? or #."""
-    wait(
-        driver,
-        lambda d: d.current_url.split("#")[0].split("?")[0] == address
-        and d.execute_script("return document.readyState") == "complete",
-    )
-
-
-def test_phone_side_bar_chapter_next_previous(site, served, reader):
-    home, first, second = list(chapter_pages(site))[:3]
-    look(reader, f"{served}/{home}.html", 390)
-    inside = [e for e in reader.find_elements(By.CSS_SELECTOR, ".bd-links a")]
-    assert inside and not any(e.is_displayed() for e in inside)
-    seen(reader, ".primary-toggle")[0].click()
-    (link,) = seen(reader, f"dialog[open] .bd-links a[href$='{first.split('/')[-1]}.html']")
-    link.click()
-    at(reader, f"{served}/{first}.html")
-    assert not reader.find_elements(By.CSS_SELECTOR, "dialog[open]")
-    seen(reader, "a.right-next")[0].click()
-    at(reader, f"{served}/{second}.html")
-    seen(reader, "a.left-prev")[0].click()
-    at(reader, f"{served}/{first}.html")
-
-
-def test_phone_side_bar_closes_with_the_keyboard(site, served, reader):
-    look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", 390)
-    seen(reader, ".primary-toggle")[0].send_keys(Keys.ENTER)
-    seen(reader, "dialog[open] .bd-links a")
-    ActionChains(reader).send_keys(Keys.ESCAPE).perform()
-    wait(reader, lambda d: not d.find_elements(By.CSS_SELECTOR, "dialog[open]"))
-
-
-def test_desktop_side_bar_names_every_page(site, served, reader):
-    home, *others = chapter_pages(site)
-    look(reader, f"{served}/{home}.html", 1400)
-    links = seen(reader, ".bd-sidebar-primary .bd-links a")
-    assert [a.get_property("href").rstrip("#") for a in links] == [
-        f"{served}/{name}.html" for name in (home, *others)
-    ]
-    links[2].click()
-    at(reader, f"{served}/{others[1]}.html")
-    current = seen(reader, ".bd-sidebar-primary .bd-links .current > a")[-1]
-    assert current.get_property("href").split("#")[0] == reader.current_url
-    seen(reader, "a.left-prev")[0].click()
-    at(reader, f"{served}/{others[0]}.html")
-    seen(reader, "a.right-next")[0].click()
-    at(reader, f"{served}/{others[1]}.html")
-
-
-def test_contents_of_a_page_lead_to_its_sections(site, served, reader):
-    _, first, *_ = chapter_pages(site)
-    look(reader, f"{served}/{first}.html", 1400)
-    link = seen(reader, ".bd-sidebar-secondary .page-toc a")[-1]
-    target = link.get_attribute("href").split("#")[1]
-    link.click()
-    top = "return document.getElementById(arguments[0]).getBoundingClientRect().top"
-    wait(reader, lambda d: -5 < d.execute_script(top, target) < 600)
-
-
-def test_first_tab_skips_to_the_text(site, served, reader):
-    look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", 1400)
-    ActionChains(reader).send_keys(Keys.TAB).perform()
-    link = reader.switch_to.active_element
-    wait(reader, lambda _: link.text == "Skip to main content")
-    link.send_keys(Keys.ENTER)
-    wait(reader, lambda d: d.current_url.endswith("#main-content"))
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_search_finds_a_page_that_has_the_word(site, served, reader, width):
-    look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", width)
-    seen(reader, ".search-button__button")[0].click()
-    field = seen(reader, "dialog[open] input[type=search]")[0]
-    field.send_keys("overdispersion", Keys.ENTER)
-    at(reader, f"{served}/search.html")
-    found = wait(reader, lambda d: d.find_elements(By.CSS_SELECTOR, "ul.search li a"))
-    found[0].click()
-    wait(reader, lambda d: not d.current_url.startswith(f"{served}/search.html"))
-    assert "overdispersion" in seen(reader, "article")[0].text.lower()
-
-
-def test_search_says_when_it_finds_nothing(served, reader):
-    look(reader, f"{served}/search.html?q=zyzzyva", 1400)
-    seen(reader, "#search-results")
-    wait(
-        reader,
-        lambda d: "did not match" in d.find_element(By.ID, "search-results").text,
-    )
-
-
 def contrast(driver, selector):
     """Ratio of an element's text to the page's ground, as WCAG has it."""
     text, ground = driver.execute_script(
@@ -500,32 +389,9 @@ def theme(driver):
     return driver.execute_script("return document.documentElement.dataset.theme")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_switch_goes_round_and_is_remembered(site, served, reader, width):
-    home, first, *_ = chapter_pages(site)
-    look(reader, f"{served}/{home}.html", width)
-    modes = []
-    for _ in range(3):
-        (button,) = seen(reader, ".theme-switch-button")
-        button.click()
-        modes.append(
-            reader.execute_script("return document.documentElement.dataset.mode")
-        )
-    assert sorted(modes) == ["auto", "dark", "light"]
-    while theme(reader) != "dark":
-        button.click()
-    look(reader, f"{served}/{first}.html", width)
-    assert theme(reader) == "dark"
-    ratio, light_on_dark = contrast(reader, "article p")
-    assert light_on_dark and ratio > 7
-
-
 @pytest.mark.parametrize("wanted", THEMES)
 def test_first_visit_follows_the_system(site, served, reader, wanted):
-    reader.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia",
-        {"features": [{"name": "prefers-color-scheme", "value": wanted}]},
-    )
+    reader.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": wanted}]})
     look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", 1400)
     assert theme(reader) == wanted
     ratio, light_on_dark = contrast(reader, "article p")
@@ -534,11 +400,7 @@ def test_first_visit_follows_the_system(site, served, reader, wanted):
 
 def test_solutions_open_and_close(site, served, reader):
     """All of one chapter: by a click on the title, and by the keyboard."""
-    name = next(
-        name
-        for name, page in chapter_pages(site).items()
-        if "solution dropdown" in page.read_text("utf8")
-    )
+    name = next(name for name, page in chapter_pages(site).items() if "solution dropdown" in page.read_text("utf8"))
     look(reader, f"{served}/{name}.html", 1400)
     solutions = reader.find_elements(By.CSS_SELECTOR, "div.solution.dropdown")
     assert solutions
@@ -549,45 +411,14 @@ def test_solutions_open_and_close(site, served, reader):
         for act in (
             title.click,
             button.click,
-            lambda: button.send_keys(Keys.ENTER),  # noqa: B023  called here
-            lambda: button.send_keys(Keys.SPACE),  # noqa: B023
+            lambda: button.send_keys(Keys.ENTER),
+            lambda: button.send_keys(Keys.SPACE),
         ):
             shown = content.is_displayed()
             assert button.get_attribute("aria-expanded") == str(shown).lower()
             act()
-            wait(reader, lambda _: content.is_displayed() != shown)  # noqa: B023
+            wait(reader, lambda _: content.is_displayed() != shown)
         assert not content.is_displayed()  # as at first
-
-
-def test_hidden_code_opens(site, served, reader):
-    name = next(
-        name
-        for name, page in chapter_pages(site).items()
-        if "tag_hide-input" in page.read_text("utf8")
-    )
-    look(reader, f"{served}/{name}.html", 390)
-    details = reader.find_element(By.CSS_SELECTOR, "details.hide")
-    code = details.find_element(By.TAG_NAME, "pre")
-    assert not code.is_displayed()
-    details.find_element(By.TAG_NAME, "summary").send_keys(Keys.ENTER)
-    wait(reader, lambda _: code.is_displayed())
-
-
-def test_copy_button_copies_the_citation(site, served, reader):
-    """Pasted where one can see it."""
-    look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", 1400)
-    (block,) = reader.find_elements(By.CSS_SELECTOR, "div.highlight-bibtex")
-    ActionChains(reader).move_to_element(block).perform()
-    block.find_element(By.CSS_SELECTOR, "button.copybtn").click()
-    wait(reader, lambda _: block.find_elements(By.CSS_SELECTOR, "button.success"))
-    reader.execute_script(
-        "document.querySelector('article').prepend(document.createElement('textarea'))"
-    )
-    field = reader.find_element(By.CSS_SELECTOR, "article > textarea")
-    field.send_keys(Keys.CONTROL, "v")
-    text = block.find_element(By.TAG_NAME, "pre").text
-    assert field.get_property("value").strip() == text.strip()
-    assert text.startswith("@misc{") and "@article{" in text
 
 
 def test_wide_figures_on_a_phone_scroll_with_the_keyboard(site, served, reader):
@@ -597,8 +428,6 @@ def test_wide_figures_on_a_phone_scroll_with_the_keyboard(site, served, reader):
     look(reader, address, 1400)
     assert not reader.find_elements(By.CSS_SELECTOR, "figure[tabindex]")
     look(reader, address, 390)
-    figure = wait(
-        reader, lambda d: d.find_elements(By.CSS_SELECTOR, "figure[tabindex='0']")
-    )[0]
+    figure = wait(reader, lambda d: d.find_elements(By.CSS_SELECTOR, "figure[tabindex='0']"))[0]
     figure.send_keys(Keys.ARROW_RIGHT)
     wait(reader, lambda _: figure.get_property("scrollLeft") > 0)

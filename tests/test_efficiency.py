@@ -1,9 +1,28 @@
-"""relative_efficiency and godambe_information against the formula, its limits and the paper's printed values."""
+"""Efficiency of votes: the formula, its limits and the paper's values; designs against a search; limits of other responses."""
+
+import functools
+from fractions import Fraction as F
+from math import floor, inf, sqrt
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.special import expit
+from strategies import ALPHA0, answered, attempt, examples
 
-from softlabel import TwoClassNormal, godambe_information, relative_efficiency, variance_inflation
+from softlabel import (
+    TwoClassNormal,
+    VoteDesign,
+    design_votes,
+    fit_limit,
+    godambe_information,
+    relative_efficiency,
+    variance_inflation,
+)
+
+PAIR = TwoClassNormal.canonical(2.0)
+SKEWED = TwoClassNormal([1.0, -0.5], [-0.3, 0.4], [[1.5, 0.6], [0.6, 0.8]], prior1=0.3)
 
 
 def test_values_by_hand():
@@ -12,17 +31,6 @@ def test_values_by_hand():
     assert relative_efficiency(1, 3.7) == 1  # one noisy label is worth one true label
     assert relative_efficiency(3, 1) == pytest.approx(1.5, rel=1e-15)
     assert type(relative_efficiency(5, 1)) is float
-
-
-def test_formula_on_a_grid():
-    m, a = np.array([[1.0], [2], [5], [100]]), np.array([1e-3, 0.5, 1, 7, 1e4])
-    np.testing.assert_allclose(relative_efficiency(m, a), m * (1 + a) / (m + a), rtol=1e-13)  # rounding
-    assert relative_efficiency([1, 5], 2.0).shape == (2,)
-
-
-def test_is_m_divided_by_the_inflation_of_the_variance():
-    m, a = np.array([[1.0], [2], [5], [100]]), np.array([1e-3, 0.5, 1, 7, 1e4, np.inf])
-    np.testing.assert_allclose(relative_efficiency(m, a) * variance_inflation(m, a), np.broadcast_to(m, (4, 6)), rtol=1e-13)
 
 
 def test_limits_of_remark_1():
@@ -42,38 +50,37 @@ def test_extremes_meet_without_nan():
     assert relative_efficiency(1e300, 1e-300) == 1
 
 
-def test_rises_with_both_and_stays_within_its_bounds():
-    m, a = np.arange(1.0, 60)[:, None], np.logspace(-6, 6, 61)
-    re = relative_efficiency(m, a)
-    assert np.all(re >= 1) and np.all(re <= np.minimum(m, 1 + a) * (1 + 1e-15))
-    assert np.all(np.diff(re[1:], axis=1) > 0) and np.all(np.diff(re, axis=0) > 0)
+@examples(200)
+@given(st.one_of(st.floats(1, 1e6), st.sampled_from([1, 2, 1e15])), ALPHA0)
+def test_efficiency_is_exact_and_bounded(m, alpha0):
+    """Against rational arithmetic, in which nothing is rounded."""
+    if np.isinf(alpha0):
+        efficiency, inflation = F(m), F(1)
+    else:
+        efficiency = F(m) * (1 + F(alpha0)) / (F(m) + F(alpha0))
+        inflation = (F(m) + F(alpha0)) / (1 + F(alpha0))
+    ours = answered(relative_efficiency, m, alpha0)
+    assert ours == pytest.approx(float(efficiency), rel=1e-12) and 1 <= ours <= min(m, 1 + alpha0) * (1 + 1e-12)
+    assert answered(variance_inflation, m, alpha0) == pytest.approx(float(inflation), rel=1e-12)
+    information = answered(godambe_information, [[2.0, 1.0], [1.0, 3.0]], m, alpha0)
+    if float(efficiency) < 1e300:
+        np.testing.assert_allclose(information, float(efficiency) * np.array([[2, 1], [1, 3]]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("m, row", [
-    # Limits printed in Tables 1 and 3 of the paper, alpha0 = 1, 10, 100, 1000.
-    (5, [1.67, 3.67, 4.81, 4.98]),
-    (10, [1.82, 5.50, 9.18, 9.91]),
-    (20, [1.90, 7.33, 16.83, 19.63]),
-    (50, [1.96, 9.17, 33.67, 47.67]),
-    (100, [1.98, 10.00, 50.50, 91.00]),
-])
+@pytest.mark.parametrize(
+    "m, row",
+    [
+        # Limits printed in Tables 1 and 3 of the paper, alpha0 = 1, 10, 100, 1000.
+        (5, [1.67, 3.67, 4.81, 4.98]),
+        (10, [1.82, 5.50, 9.18, 9.91]),
+        (20, [1.90, 7.33, 16.83, 19.63]),
+        (50, [1.96, 9.17, 33.67, 47.67]),
+        (100, [1.98, 10.00, 50.50, 91.00]),
+    ],
+)
 def test_printed_limits(m, row):
     # Half a unit of the last printed digit.
     np.testing.assert_allclose(relative_efficiency(m, [1, 10, 100, 1000]), row, atol=0.005 + 1e-12)
-
-
-def test_godambe_information_is_the_multiple_of_theorem_1():
-    fisher = TwoClassNormal.canonical(2.0).fisher_information()
-    for m, a in [(1, 0.3), (5, 1.0), (50, 1000.0)]:
-        np.testing.assert_allclose(godambe_information(fisher, m, a), m * (1 + a) / (m + a) * fisher, rtol=1e-13)
-    np.testing.assert_allclose(godambe_information(fisher, 7, np.inf), 7 * fisher, rtol=1e-15)
-
-
-def test_godambe_information_leaves_its_input_alone():
-    fisher = np.array([[2.0, 0.5], [0.5, 1.0]])
-    result = godambe_information(fisher, 1, 2.0)
-    result[0, 0] = -1
-    np.testing.assert_array_equal(fisher, [[2.0, 0.5], [0.5, 1.0]])
 
 
 @pytest.mark.parametrize("m, alpha0", [([3, 4], 1.0), (3, [1.0, 2.0])])
@@ -82,7 +89,252 @@ def test_godambe_information_of_several_m_is_no_mixture_of_columns(m, alpha0):
     try:
         result = godambe_information(np.eye(2), m, alpha0)
     except ValueError as error:
-        assert "m" in str(error) or "alpha0" in str(error)
+        assert "m" in str(error) or "alpha0" in str(error)  # noqa: PT017
         return
     expected = [godambe_information(np.eye(2), *pair) for pair in np.broadcast(m, alpha0)]
     np.testing.assert_allclose(result, expected)
+
+
+# ------------------------------------------------------------------ designs
+
+
+def worth(n, m, alpha0):
+    return F(n * m) if alpha0 == "inf" else n * m * (1 + F(alpha0)) / (m + F(alpha0))
+
+
+@functools.cache
+def brute(budget, item, vote, alpha0, n_items=None, cost_truth=None, min_items=1):
+    """Every pair of whole numbers that the budget pays for; amounts are decimal strings, so nothing is rounded."""
+    budget, item, vote = F(budget), F(item), F(vote)
+    top = floor(budget / vote)
+    pairs = [
+        (n, m) for m in range(1, top + 1) for n in range(min_items, min(n_items or top, floor(budget / (item + m * vote))) + 1)
+    ]
+    most = max(worth(n, m, alpha0) for n, m in pairs)
+    tied = [(n * (item + m * vote), m, n) for n, m in pairs if worth(n, m, alpha0) == most]
+    cost, m, n = min(tied)
+    truth = None
+    if cost_truth is not None:
+        truth = min(n_items or inf, floor(budget / (item + F(cost_truth))))
+        truth = truth if truth >= min_items else 0
+    return n, m, most, cost, truth
+
+
+CASES = [
+    (budget, item, vote, alpha0, n_items, truth, least)
+    for budget in ("12", "60", "100.3")
+    for item in ("0", "0.1", "2", "7.3")
+    for vote in ("0.3", "1", "2.5")
+    for alpha0 in ("0.7", "5", "inf")
+    for n_items, truth, least in ((None, None, 1), (4, "1.1", 1), (None, "6", 3), (9, "40", 2))
+    if int(least) * (F(item) + F(vote)) <= F(budget)
+]
+
+
+def differences(design):
+    """The cases in which a calculator does not find what the search finds."""
+    wrong = []
+    for case in CASES:
+        n, m, most, cost, truth = brute(*case)
+        budget, item, vote, alpha0, n_items, price, least = case
+        got = design(
+            budget=float(budget),
+            cost_item=float(item),
+            cost_vote=float(vote),
+            alpha0=float(alpha0),
+            n_items=n_items,
+            cost_truth=None if price is None else float(price),
+            min_items=least,
+        )
+        if (
+            (got.n_items, got.m, got.n_truth) != (n, m, truth)
+            or got.worth != pytest.approx(float(most), rel=1e-12)
+            or got.cost != pytest.approx(float(cost), rel=1e-12)
+        ):
+            wrong.append((case, got, (n, m)))
+    return wrong
+
+
+def test_is_the_best_of_all_designs():
+    assert len(CASES) > 300
+    assert differences(design_votes) == []
+
+
+def rounded(budget, cost_item, cost_vote, alpha0, n_items, cost_truth, min_items, whole=(np.floor, np.ceil)):
+    """The textbook's way: the root rounded down and up, then as many items as the money buys."""
+    root = max(1, sqrt(alpha0 * cost_item / cost_vote)) if cost_item else 1
+    root = min(root, budget / cost_vote)
+    best = VoteDesign(0, 0, 0.0, 0.0, root)
+    for m in {max(1, int(f(root))) for f in whole}:
+        n = min(n_items or inf, budget // (cost_item + m * cost_vote))
+        if n * relative_efficiency(m, alpha0) > best.worth:
+            best = VoteDesign(int(n), m, n * relative_efficiency(m, alpha0), n * (cost_item + m * cost_vote), root)
+    return best
+
+
+def test_rounding_the_root_is_not_enough():
+    whole = [case for case in CASES if case[4:] == (None, None, 1)]
+    missed = [case for case, *_ in differences(rounded) if case in whole]
+    assert len(missed) > len(whole) / 4
+
+
+@examples(200)
+@given(
+    st.fractions(1, 60, max_denominator=20),
+    st.fractions(0, 9, max_denominator=20),
+    st.fractions("1/4", 9, max_denominator=20),
+    ALPHA0,
+    st.one_of(st.none(), st.integers(1, 9)),
+)
+def test_no_design_is_better(budget, item, vote, alpha0, n_items):
+    design = attempt(
+        design_votes, budget=float(budget), cost_item=float(item), cost_vote=float(vote), alpha0=alpha0, n_items=n_items
+    )
+    assert (design is None) == (item + vote > budget)
+    if design is not None:
+        n = [min(n_items or np.inf, budget // (item + m * vote)) for m in range(1, int(budget / vote) + 1)]
+        most = max(k * attempt(relative_efficiency, m, alpha0) for m, k in enumerate(n, 1))
+        assert design.worth == pytest.approx(most, rel=1e-12)
+        assert design.n_items * (item + design.m * vote) <= budget
+        assert design.worth == design.n_items * attempt(relative_efficiency, design.m, alpha0)
+
+
+def test_decimal_amounts_are_affordable():
+    for k in range(1, 300):
+        for price in (0.1, 0.07, 1.1, 0.35):
+            design = design_votes(budget=float(F(str(price)) * k), cost_item=0, cost_vote=price, alpha0=2)
+            assert (design.n_items, design.m) == (k, 1)
+    assert design_votes(budget=0.3, cost_item=0, cost_vote=0.1, alpha0=2).cost == 0.3  # 3 * 0.1 is more than 0.3
+    assert design_votes(budget=np.nextafter(3, 0) - 1e-13, cost_item=0, cost_vote=1, alpha0=2).n_items == 2
+
+
+@pytest.mark.parametrize("alpha0", [0.3, 2.0, 30.0])
+@pytest.mark.parametrize("item", [0.5, 4.0, 90.0])
+def test_large_budgets_approach_the_closed_forms(alpha0, item):
+    design = design_votes(budget=1e9, cost_item=item, cost_vote=1, alpha0=alpha0)
+    root = sqrt(alpha0 * item)
+    assert design.root == pytest.approx(root, rel=1e-14)
+    assert design.m in {max(1, floor(root)), floor(root) + 1}
+    bound = 1e9 * (1 + alpha0) / (sqrt(item) + sqrt(alpha0)) ** 2
+    if root >= 1:  # no design beats the bound, and one of two whole numbers is near the root
+        steps = [k / root for k in (floor(root), floor(root) + 1)]
+        flat = [(sqrt(item) + sqrt(alpha0)) ** 2 / (item + alpha0 + root * (s + 1 / s)) for s in steps]
+        assert design.worth == pytest.approx(bound * max(flat), rel=1e-6)
+        assert design.worth <= bound * (1 + 1e-12)
+    else:
+        assert design.worth == 1e9 // (item + 1)
+
+
+def test_boundaries():
+    one = design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=1e-12)  # the second vote repeats the first
+    assert (one.n_items, one.m) == (500, 1) and one.worth == 500
+    none = design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=inf)
+    assert (none.n_items, none.m, none.root) == (1, 999, inf)
+    least = design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=inf, min_items=50)
+    assert (least.n_items, least.m, least.worth) == (50, 19, 950)
+    free = design_votes(budget=1000, cost_item=0, cost_vote=1, alpha0=inf)
+    assert (free.n_items, free.m, free.root) == (1000, 1, 0)  # all designs cost and are worth the same: most items
+
+
+def test_a_pool_is_used_up_before_the_root_counts():
+    free = design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9)
+    assert free.m == 3
+    pool = design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9, n_items=100)
+    assert (pool.n_items, pool.m, pool.worth) == (100, 9, 500)
+    assert design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9, n_items=250) == free
+
+
+def test_price_of_the_truth():
+    costs = dict(budget=1e6, cost_item=4, cost_vote=1, alpha0=4)
+    even = (2 + 2) ** 2 / 5 - 4
+    assert even < 0  # one true label an item is too little for a dear item, even as a gift
+    assert design_votes(**costs, cost_truth=1e-3).n_truth < design_votes(**costs).worth
+    costs["cost_item"], even = 1, (1 + 2) ** 2 / 5 - 1
+    for factor in (0.99, 1.01):
+        design = design_votes(**costs, cost_truth=even * factor)
+        assert (design.n_truth > design.worth) == (factor < 1)
+    assert design_votes(**costs, n_items=10, cost_truth=3).n_truth == 10
+    assert design_votes(budget=10, cost_item=1, cost_vote=1, alpha0=4, cost_truth=10).n_truth == 0
+
+
+def test_large_budgets():
+    design = design_votes(budget=1e12, cost_item=3, cost_vote=1, alpha0=5)
+    assert design.m == 4 and design.n_items == 10**12 // 7
+    pool = design_votes(budget=1e12, cost_item=3, cost_vote=1, alpha0=5, n_items=2)
+    assert (pool.n_items, pool.m) == (2, 5 * 10**11 - 3)
+
+
+def test_a_design_reads_well():
+    design = design_votes(budget=4, cost_item=1, cost_vote=3, alpha0=2, cost_truth=1)
+    assert repr(design).startswith("VoteDesign(1 item with 1 vote each") and "np.float64" not in repr(design)
+
+
+# ------------------------------------------------------------------ limits of fits to another response
+
+
+def flipped(e1, e2):
+    return lambda eta: e2 + (1 - e1 - e2) * expit(eta)
+
+
+def test_true_labels_are_a_special_case():
+    for model in (PAIR, SKEWED):
+        limit = fit_limit(model, expit)
+        np.testing.assert_allclose(limit.coef, model.coef, atol=1e-9)
+        np.testing.assert_allclose(limit.cov, np.linalg.inv(model.fisher_information()), rtol=1e-7, atol=1e-9)
+        assert limit.floor == 0 and limit.rate == pytest.approx(model.excess_error(), rel=1e-8)
+        assert limit.relative_efficiency == pytest.approx(1, rel=1e-8)
+
+
+def test_pooled_votes_are_theorem_2():
+    for m, alpha0 in ((5, 2.0), (3, np.inf)):
+        kappa = relative_efficiency(m, alpha0)
+        limit = fit_limit(SKEWED, expit, lambda eta, kappa=kappa: expit(eta) * expit(-eta) / kappa)
+        assert limit.relative_efficiency == pytest.approx(kappa, rel=1e-8)
+        assert limit.break_even == np.inf
+
+
+def test_rate_is_that_of_numerical_derivatives():
+    """C = gradient' bias + trace(Hessian V) / 2 of the exact error rate."""
+    for model in (SKEWED, TwoClassNormal.canonical(1.5, p=3, prior1=0.8)):
+        limit = fit_limit(model, flipped(0.05, 0.25))
+        h = 1e-3
+        e, err, b = h * np.eye(len(limit.coef)), model.error_rate, limit.coef
+        gradient = (err(b + e) - err(b - e)) / (2 * h)
+        up, down = e[:, None] + e, e[:, None] - e
+        hessian = (err(b + up) - err(b + down) - err(b - down) + err(b - up)) / (4 * h * h)
+        C = gradient @ limit.bias + np.trace(hessian @ limit.cov) / 2
+        assert limit.rate == pytest.approx(C, rel=1e-4)
+        assert abs(gradient @ limit.bias) > 20e-4 * limit.rate  # so the bias is tested too
+
+
+def test_break_even():
+    lean = fit_limit(PAIR, lambda eta: expit(eta + 0.25), lambda eta: expit(eta + 0.25) * expit(-eta - 0.25) / 4)
+    n = lean.break_even
+    assert lean.floor + lean.rate / n == pytest.approx(lean.truth / n)
+    assert fit_limit(PAIR, flipped(0.1, 0.2)).break_even == 0
+
+
+@examples(60)
+@example(delta=1.0, p=1, prior1=0.1875, s=0.5, c=-1.5982012364975424e-09, share=0.0)  # a floor of rounding size
+@given(st.floats(0.3, 5), st.integers(1, 4), st.floats(0.02, 0.98), st.floats(0.1, 4), st.floats(-2, 2), st.floats(0, 1))
+def test_limit_of_a_distorted_response(delta, p, prior1, s, c, share):
+    """Votes of log-odds s eta + c have a limit in closed form, and fewer of them a larger variance."""
+    model = TwoClassNormal.canonical(delta, p, prior1)
+
+    def mean(eta):
+        return expit(s * eta + c)
+
+    limit = attempt(fit_limit, model, mean, lambda eta: share * mean(eta) * (1 - mean(eta)))
+    np.testing.assert_allclose(limit.coef, s * model.coef + np.eye(p + 1)[0] * c, rtol=1e-6, atol=1e-6)
+    assert limit.floor >= 0 and limit.truth == pytest.approx(attempt(model.excess_error))
+    assert np.linalg.eigvalsh(limit.cov).min() >= -1e-9 * np.abs(limit.cov).max()
+    assert limit.break_even >= 0 and limit.relative_efficiency >= 0
+    assert "np.float64" not in repr(limit)
+
+
+@pytest.mark.parametrize("delta", [6.0, 9.0])
+def test_limit_where_next_to_no_class_is_uncertain(delta):
+    limit = fit_limit(TwoClassNormal.canonical(delta), expit)
+    np.testing.assert_allclose(limit.coef, [0, delta, 0], atol=1e-6)
+    with pytest.raises(ValueError, match="next to no items are of uncertain class"):
+        fit_limit(TwoClassNormal.canonical(30.0), expit)

@@ -1,67 +1,58 @@
-"""The simulation study: its table, its randomness, its limits and its standard errors."""
+"""Both studies: tables, randomness, limits, standard errors, R's numbers; workers, a cluster, studies taken up again."""
 
-import inspect
+import logging
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import xlogy
 
-from softlabel import TwoClassNormal, fit_logistic, relative_efficiency, simulate_relative_efficiency
-from softlabel.experiments import bootstrap_se, excess_errors
+import softlabel
+from softlabel import (
+    TwoClassNormal,
+    experiments,
+    find_separation,
+    fit_logistic,
+    load_breast_cancer,
+    relative_efficiency,
+    simulate_breast_cancer,
+    simulate_relative_efficiency,
+)
+from softlabel.book import claims
+from softlabel.experiments import bootstrap_se, excess_errors, fit_as_r, run
 
-COLUMNS = ["delta", "m", "alpha0", "are", "re", "re_se"]
+STUDY = dict(deltas=[1, 2], ms=[5], alphas=[1, np.inf], n=100, n_sims=250, rng=7)  # six blocks
+SPLITS = dict(ms=[5], alphas=[1, 1000], n_splits=5, rng=7)
+
+
+# ------------------------------------------------------------------ two normal classes
 
 
 def test_one_tidy_row_a_cell():
     frame = simulate_relative_efficiency([1, 2.5], [5, 3], [1, np.inf], n=100, n_sims=20, rng=0)
-    assert list(frame.columns) == COLUMNS and len(frame) == 8
+    assert list(frame.columns) == ["delta", "m", "alpha0", "are", "re", "re_se"] and len(frame) == 8
     cells = set(frame[["delta", "m", "alpha0"]].itertuples(index=False, name=None))
     assert cells == {(d, m, a) for d in (1, 2.5) for m in (5, 3) for a in (1, np.inf)}
     np.testing.assert_allclose(frame["are"], [relative_efficiency(m, a) for m, a in zip(frame["m"], frame["alpha0"])])
     assert frame["m"].dtype.kind == "i" and np.isfinite(frame[["re", "re_se"]]).all(axis=None)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"n": 60, "p": 1}, {"n": 80, "p": 4}])
-def test_numbers_do_not_depend_on_the_workers(parameters):
-    arguments = dict(deltas=[1, 2], ms=[5], alphas=[1, 10], n_sims=120, rng=7) | {"n": 100} | parameters
-    one = simulate_relative_efficiency(**arguments, n_jobs=1)
-    pd.testing.assert_frame_equal(simulate_relative_efficiency(**arguments, n_jobs=2), one, check_exact=True)
-    pd.testing.assert_frame_equal(simulate_relative_efficiency(**arguments), one, check_exact=True)
-
-
-def test_numbers_do_not_depend_on_the_backend():
-    arguments = dict(deltas=[2], ms=[5], alphas=[1], n=100, n_sims=120, rng=7)
-    one = simulate_relative_efficiency(**arguments, n_jobs=1)
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        two = simulate_relative_efficiency(**arguments, n_jobs=2)
-    pd.testing.assert_frame_equal(two, one, check_exact=True)
-
-
-def test_numbers_are_those_of_the_process_that_compiled(tmp_path):
-    """A new folder for compiled loops: the first process compiles them, the second finds them there."""
-    program = (
-        "import numpy as np, softlabel as sl\n"
-        "X = np.random.default_rng(1).normal(size=(20, 500, 2))\n"
-        "y = np.random.default_rng(2).random((20, 500)) < 0.5\n"
-        "print(sl.fit_logistic_batch(X, y).coef.tobytes().hex(), sl.fit_logistic(X[0], y[0]).coef.tobytes().hex())\n"
-    )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    first, second = (
-        subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
-    )
-    assert first == second and len(first) > 2 * 8 * 3 * 21
-
-
 def test_seeds():
-    def run(rng):
+    def re(rng):
         return simulate_relative_efficiency([2], [5], [1], n=100, n_sims=60, rng=rng)["re"][0]
-    assert run(1) == run(1) == run(np.random.default_rng(1))
-    assert run(1) != run(2) and run(None) != run(None)
+
+    assert re(1) == re(1) == re(np.random.default_rng(1))
+    assert re(1) != re(2) and re(None) != re(None)
 
 
 def test_training_sets_are_all_different():
@@ -128,11 +119,6 @@ def test_bootstrap_resamples_training_sets_as_a_whole():
     assert se[0] < 1e-14 and se[1] > 0.03
 
 
-def test_bootstrap_error_falls_with_the_number_of_simulations():
-    small, large = (simulate_relative_efficiency([2], [5], [10], n=100, n_sims=k, rng=8)["re_se"][0] for k in (200, 3200))
-    assert small / large == pytest.approx(4, rel=0.4)  # sqrt(16); the small one is itself noisy
-
-
 def test_votes_of_more_labellers_contain_those_of_fewer():
     """Nested votes make the excess errors of m = 5 and m = 50 correlated; both keep their own limit."""
     model = TwoClassNormal.canonical(2.0)
@@ -154,6 +140,444 @@ def test_separated_training_sets_are_not_a_silent_success():
         simulate_relative_efficiency([4], [5], [10], n=8, n_sims=50, rng=0)
 
 
-def test_the_defaults_are_those_of_the_paper():
-    default = {name: p.default for name, p in inspect.signature(simulate_relative_efficiency).parameters.items()}
-    assert (default["n"], default["p"], default["n_sims"]) == (500, 2, 1000)
+@pytest.mark.parametrize("study, arguments", [(simulate_relative_efficiency, STUDY), (simulate_breast_cancer, SPLITS)])
+def test_numbers_depend_on_neither_workers_nor_backend(study, arguments):
+    one = study(**arguments, n_jobs=1)
+    pd.testing.assert_frame_equal(study(**arguments, n_jobs=2), one, check_exact=True)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        pd.testing.assert_frame_equal(study(**arguments), one, check_exact=True)
+        (frame,) = joblib.Parallel()(joblib.delayed(study)(**arguments) for _ in range(1))  # inside a worker
+    pd.testing.assert_frame_equal(frame, one, check_exact=True)
+
+
+# ------------------------------------------------------------------ R's iteration
+
+
+# R 4.2.2, ../shared/reference/r_values.json: the full fit on unscaled columns, and the paper's protocol with set.seed(1).
+R_FULL = [-7.35951761, -2.04930490, 0.38473434, -0.07151042, 0.03979620, 76.43227376]
+R_FULL += [-1.46242225, 8.46869976, 66.82175685, 16.27824232, -68.33702689]
+
+
+R_TRUTH, R_TRUTH_SE = 0.13056, 0.00365
+
+
+R_VOTES = {
+    1: [10.70, 10.86, 10.55, 10.29, 10.29],
+    10: [9.45, 8.40, 7.43, 6.94, 6.60],
+    100: [9.53, 7.84, 6.64, 5.92, 5.78],
+    1000: [8.87, 7.39, 6.47, 5.78, 5.57],
+}
+
+
+def wisconsin(standardised=True):
+    data = load_breast_cancer()
+    X, y = data.X.filter(regex="^mean ").to_numpy(), data.y.to_numpy()
+    if standardised:
+        X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    return X, y, np.column_stack([y, 1 - y])
+
+
+def deviance(coef, X, counts):
+    """Binomial deviance; log1p keeps the digits where fitted probabilities are within 1e-10 of the labels."""
+    eta = coef[0] + X @ coef[1:]
+    m = counts.sum(axis=1)
+    saturated = (xlogy(counts, counts).sum(axis=1) - xlogy(m, m)).sum()
+    return 2 * (saturated + counts[:, 0] @ np.logaddexp(0, -eta) + counts[:, 1] @ np.logaddexp(0, eta))
+
+
+def test_full_fit_has_the_coefficients_of_r():
+    X, y, counts = wisconsin(standardised=False)
+    coef = fit_as_r(X, counts, epsilon=1e-14)
+    # Half a unit of R's last printed digit, and the rounding of two solvers on columns from 0.05 to 2500.
+    np.testing.assert_allclose(coef, R_FULL, atol=1e-7, rtol=1e-7)
+    assert abs(deviance(coef, X, counts) - 146.1304) < 5e-5
+    assert np.sum((coef[0] + X @ coef[1:] > 0) != y) == 29
+    # The same maximum as the package's own Newton iteration; with R's default rule to its tolerance.
+    np.testing.assert_allclose(fit_logistic(X, y).coef, R_FULL, rtol=1e-6, atol=1e-7)
+    assert deviance(fit_as_r(X, counts), X, counts) == pytest.approx(146.1304, rel=1e-6)
+
+
+def test_first_fifty_rows_stop_where_r_stops():
+    """Separated: only R's start, R's steps and R's rule end at this deviance; a step more or less is a factor of e."""
+    X, y, counts = wisconsin()
+    X, y, counts = X[:50], y[:50], counts[:50]
+    assert find_separation(X, y) == "complete"
+    at = {steps: deviance(fit_as_r(X, counts, max_iter=steps), X, counts) for steps in (24, 25, 26)}
+    # 1e-5: eta is near 25, and coefficients in the thousands cancel in it.
+    assert at[25] == pytest.approx(1.46135174965e-08, rel=1e-5)
+    np.testing.assert_array_equal(fit_as_r(X, counts), fit_as_r(X, counts, max_iter=25))  # the default
+    # R reports 25 iterations and no convergence: the rule had not been met, so both neighbours differ.
+    assert at[24] > 2 * at[25] and at[26] < at[25] / 2
+    # Other scalings of the columns give the same rule.
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    assert deviance(fit_as_r(scaled, counts), scaled, counts) == pytest.approx(at[25], rel=1e-5)
+
+
+def overlapping():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    s = rng.binomial(5, 1 / (1 + np.exp(-1.5 * X[:, 0])))
+    return X, np.column_stack([s, 5 - s])
+
+
+@pytest.mark.parametrize("separated", [False, True])
+def test_stopping_rule_is_the_relative_change_of_the_deviance(separated):
+    """On separated data the deviance falls to 0, and the 0.1 that is added to it decides."""
+    if separated:
+        X, _, counts = wisconsin()
+        X, counts = X[:50], counts[:50]
+    else:
+        X, counts = overlapping()
+    for epsilon in (1e-1, 1e-3, 1e-6) if separated else (1e-1, 1e-3, 1e-8, 1e-11):
+        path = [deviance(fit_as_r(X, counts, max_iter=k, epsilon=0), X, counts) for k in range(1, 26)]
+        change = np.abs(np.diff(path)) / (np.abs(path[1:]) + 0.1)
+        steps = 2 + int(np.argmax(change < epsilon))  # the first difference is between steps 1 and 2
+        assert (change < epsilon).any()
+        np.testing.assert_array_equal(fit_as_r(X, counts, epsilon=epsilon), fit_as_r(X, counts, max_iter=steps, epsilon=0))
+
+
+def test_first_step_is_weighted_least_squares_from_the_votes():
+    """From (s + 1/2) / (m + 1), written out."""
+    X, counts = overlapping()
+    s = counts[:, 0]
+    mu = (s + 0.5) / 6
+    w, x = 5 * mu * (1 - mu), np.column_stack([np.ones(60), X])
+    z = np.log(mu / (1 - mu)) + (s / 5 - mu) / (mu * (1 - mu))
+    # 1e-10: another solver.
+    np.testing.assert_allclose(fit_as_r(X, counts, max_iter=1), np.linalg.solve((x.T * w) @ x, (x.T * w) @ z), rtol=1e-10)
+
+
+def test_where_a_maximum_exists_it_is_that_of_fit_logistic():
+    X, counts = overlapping()
+    # 1e-4: the deviance to 1e-8, the coefficients to its square root.
+    np.testing.assert_allclose(fit_as_r(X, counts), fit_logistic(X, counts).coef, atol=1e-4)
+
+
+# ------------------------------------------------------------------ the tumours
+
+
+MS, ALPHAS = [5, 10, 20, 50, 100], [1, 10, 100, 1000]
+
+
+BAYES = 29 / 569
+COLUMNS = ["m", "alpha0", "are", "re", "re_se", "error", "error_se", "share_separated"]
+
+
+@pytest.fixture(scope="module")
+def tumours():
+    return simulate_breast_cancer(MS, ALPHAS, rng=5)
+
+
+def test_columns_and_rows(tumours):
+    assert list(tumours.columns) == COLUMNS and len(tumours) == 21
+    first, cells = tumours.iloc[0], tumours.iloc[1:]
+    assert pd.isna(first["m"]) and pd.isna(first["alpha0"]) and first["are"] == 1 and abs(first["re"] - 1) < 1e-12
+    assert tumours["m"].dtype == "Int64"
+    assert {(c.m, c.alpha0) for c in cells.itertuples()} == {(m, a) for m in MS for a in ALPHAS}
+    np.testing.assert_allclose(cells["are"], [relative_efficiency(c.m, c.alpha0) for c in cells.itertuples()], rtol=1e-12)
+    # Ratio of excess over the apparent error of the full fit, 29 / 569; rounding only.
+    excess = tumours["error"] - BAYES
+    np.testing.assert_allclose(tumours["re"], excess[0] / excess, rtol=1e-9)
+    assert tumours["share_separated"].between(0, 1).all()
+    assert np.allclose(tumours["share_separated"] * 100, (tumours["share_separated"] * 100).round())  # of 100 splits
+    # Test errors are counts of 519 items, averaged over 100 splits.
+    assert np.allclose(tumours["error"] * 51_900, (tumours["error"] * 51_900).round(), atol=1e-6)
+
+
+def test_truth_error_is_that_of_r(tumours):
+    error, se = tumours.loc[0, ["error", "error_se"]]
+    assert abs(error - R_TRUTH) < 4 * np.hypot(se, R_TRUTH_SE)  # four combined standard errors, some two points
+    assert se == pytest.approx(R_TRUTH_SE, rel=0.3)  # both from 100 splits, each known to some 7%; five such
+
+
+def test_votes_errors_are_those_of_r(tumours):
+    cells = tumours.iloc[1:].set_index(["m", "alpha0"])
+    expected = {(m, a): R_VOTES[a][k] / 100 for a in ALPHAS for k, m in enumerate(MS)}
+
+    def worst(values):
+        # R's standard errors are not recorded; from as many splits they are as large as ours.
+        return max(abs(cells.at[key, "error"] - v) / (np.sqrt(2) * cells.at[key, "error_se"]) for key, v in values.items())
+
+    assert worst(expected) < 4
+    assert cells["error_se"].max() < 0.005  # or agreement would be cheap
+    # Negative: alpha0 in reverse, m in reverse, or all cells alike.
+    assert worst({(m, ALPHAS[-1 - ALPHAS.index(a)]): v for (m, a), v in expected.items()}) > 8
+    assert worst({(MS[-1 - MS.index(m)], a): v for (m, a), v in expected.items()}) > 8
+    assert worst(dict.fromkeys(expected, 0.08)) > 8
+
+
+def test_most_truth_label_training_sets_are_separated(tumours):
+    share = tumours["share_separated"]
+    assert abs(share[0] - 0.9) < 0.1  # three standard errors of 100 splits
+    cells = tumours.iloc[1:].set_index(["m", "alpha0"])["share_separated"]
+    # More labellers disagree more often; at alpha0 = 1000 and m = 100 hardly any set is separated.
+    assert (cells < share[0]).all() and cells[100, 1000.0] < 0.02
+    assert cells[5, 1.0] > cells[100, 1.0] + 0.1 and cells[5, 1.0] > cells[5, 1000.0] + 0.1
+
+
+@pytest.mark.slow
+def test_bootstrap_error_is_that_of_repeated_studies():
+    studies = pd.concat(simulate_breast_cancer([5], [1000], n_splits=40, rng=seed).loc[[1]] for seed in range(40))
+    # 40 studies know the standard deviation to 11%: three such.
+    assert studies["re_se"].mean() == pytest.approx(studies["re"].std(), rel=0.35)
+    assert studies["error_se"].mean() == pytest.approx(studies["error"].std(), rel=0.35)
+
+
+def test_order_of_ms_and_alphas_does_not_mislabel_rows(tumours):
+    frame = simulate_breast_cancer([100, 5], [1000, 1], rng=6)
+    merged = frame.iloc[1:].merge(tumours.iloc[1:], on=["m", "alpha0"], suffixes=("", "_sorted"))
+    z = (merged["error"] - merged["error_sorted"]) / np.hypot(merged["error_se"], merged["error_se_sorted"])
+    assert len(merged) == 4 and z.abs().max() < 4  # a swap would be ten or more
+
+
+def test_larger_training_sets_are_better_and_less_separated(tumours):
+    large = simulate_breast_cancer([5], [10], n_train=250, n_splits=30, rng=0)
+    cell = tumours[(tumours.m == 5) & (tumours.alpha0 == 10)].iloc[0]
+    assert large["error"][0] < tumours["error"][0] - 0.04 and large["error"][1] < cell["error"]
+    assert large["share_separated"][0] < 0.2
+
+
+@pytest.mark.parametrize("method", ["firth", "ridge"])
+def test_estimates_that_always_exist(method, tumours):
+    frame = simulate_breast_cancer([5, 100], [1, 1000], rng=5, method=method)
+    assert list(frame.columns) == COLUMNS and len(frame) == 5
+    assert np.isfinite(frame.drop(columns=["m", "alpha0"])).all(axis=None)
+    # The same seed gives the same training sets whatever the method.
+    assert frame["share_separated"][0] == tumours["share_separated"][0]
+    drop, error = tumours["error"][0] - frame["error"][0], np.hypot(tumours["error_se"][0], frame["error_se"][0])
+    if method == "ridge":
+        # "Clearly": by five points, and more than eight standard errors (splits are shared, so this is cautious).
+        assert frame["error"][0] < 0.09 and drop > 8 * error
+    else:  # an estimate without first-order bias, but as variable
+        assert abs(drop) < 0.03
+    assert (frame["error"] > BAYES - 0.01).all()
+
+
+def verdicts(frame):
+    """Of both printings of the truth-label error, the 20 cells of table 2 and the 20 of table 3, as in the chapter."""
+    truth = frame.iloc[0]
+    for where in ("text", "caption"):
+        yield claims.check(f"wisconsin.truth_error.{where}", truth.error, se=truth.error_se)
+    for c in frame.iloc[1:].itertuples():
+        key = f"m{c.m}.alpha{c.alpha0:.0f}"
+        yield claims.check(f"table2.{key}", c.error, se=c.error_se)
+        # The paper prints no standard error in table 3; its own is taken to be as large as ours.
+        yield claims.check(f"table3.{key}", c.re, se=np.sqrt(2) * c.re_se)
+
+
+def test_tables_2_and_3_agree(tumours):
+    found = list(verdicts(tumours))
+    assert len(found) == 42 and [v for v in found if v.verdict != "agrees"] == []
+    # The same rule sees the efficiencies of Theorem 2 in place of the simulated ones, and errors of the wrong rows.
+    assert sum(v.verdict == "differs" for v in verdicts(tumours.assign(re=tumours["are"]))) >= 18
+    swapped = tumours.copy()
+    swapped.loc[1:, ["error", "re"]] = tumours.loc[1:, ["error", "re"]].to_numpy()[::-1]
+    assert sum(v.verdict == "differs" for v in verdicts(swapped)) >= 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2021])
+def test_tables_2_and_3_agree_with_other_seeds(seed):
+    frame = simulate_breast_cancer(MS, ALPHAS, rng=seed)
+    assert [v for v in verdicts(frame) if v.verdict != "agrees"] == []
+    assert (frame["error"][1:] < frame["error"][0]).all()  # wisconsin.always_lower
+    assert (frame["re"][1:] < frame["are"][1:]).all()  # wisconsin.below_theory
+
+
+# ------------------------------------------------------------------ a cluster, and the workers of somebody else
+
+
+def results(folder):
+    """The files of the finished results, and when they were written."""
+    return {path: path.stat().st_mtime_ns for path in Path(folder).rglob("output.pkl")}
+
+
+# Tasks, at the top level because they travel to other processes.
+
+
+def where(seconds):
+    time.sleep(seconds)
+    return os.getpid(), threading.get_ident()
+
+
+def nested(seconds):
+    """A parallel call inside a task: the threads it works on."""
+    return os.getpid(), {thread for _, thread in run(where, [(seconds,)] * 8, "nested", n_jobs=4)}
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    options = dict(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL)
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+def test_a_cluster_does_the_work_and_gives_the_local_numbers(client, tmp_path):
+    with joblib.parallel_config(backend="dask"):
+        processes = {process for process, _ in run(where, [(0.3,)] * 8, "where")}
+        frame = simulate_relative_efficiency(**STUDY, memory=tmp_path)
+        found = joblib.Parallel(n_jobs=2)(joblib.delayed(nested)(0.02) for _ in range(2))
+    assert processes == set(client.run(os.getpid).values()) and os.getpid() not in processes
+    assert all(len(threads) == 1 for _, threads in found)
+    # What the cluster stored is what this process looks for.
+    stored = results(tmp_path)
+    pd.testing.assert_frame_equal(simulate_relative_efficiency(**STUDY, memory=tmp_path), frame, check_exact=True)
+    assert len(stored) == 6 and results(tmp_path) == stored
+    pd.testing.assert_frame_equal(simulate_relative_efficiency(**STUDY), frame, check_exact=True)
+
+
+def test_without_the_extra():
+    """The package works; who asks for Dask is told what is missing."""
+    script = (
+        "import sys; sys.modules['distributed'] = sys.modules['dask'] = None\n"
+        "import joblib\n"
+        "from softlabel import simulate_relative_efficiency\n"
+        "print(len(simulate_relative_efficiency([2], [5], [1], n=100, n_sims=200, rng=0)))\n"
+        "with joblib.parallel_config(backend='dask'): pass\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "1" and "dask is not installed" in done.stderr
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_inside_a_worker_there_is_one_thread_and_no_bar(capfd, backend):
+    with joblib.parallel_config(backend=backend):
+        found = joblib.Parallel(n_jobs=2)(joblib.delayed(nested)(0.3) for _ in range(2))  # a bar would come after two seconds
+    assert all(len(threads) == 1 for _, threads in found)
+    assert "nested" not in capfd.readouterr().err
+    # The check can fail: outside a worker the same call takes several threads.
+    assert len(nested(0.1)[1]) > 1
+
+
+def test_the_bar_moves_while_the_work_goes_on(capsys):
+    with joblib.parallel_config(backend="threading"):
+        run(where, [(0.25,)] * 24, "rounds", n_jobs=2)  # three seconds, and the bar comes after two
+    seen = [int(k) for k in re.findall(r"rounds: .*?(\d+)/24", capsys.readouterr().err)]
+    assert len(set(seen)) >= 3 and seen == sorted(seen) and seen[0] < 24
+
+
+# ------------------------------------------------------------------ resuming
+
+
+LONG = dict(deltas=[2], ms=[5, 50], alphas=[1, 10, 100], n=500, n_sims=2400, rng=3)  # 24 blocks
+
+
+def test_killed_study_is_taken_up_where_it_was(tmp_path):
+    script = f"from softlabel import *\nsimulate_relative_efficiency(**{LONG!r}, memory={str(tmp_path)!r})\n"
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 60
+        while len(results(tmp_path)) < 3:
+            assert time.monotonic() < end, "waited in vain"
+            time.sleep(0.01)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    finished = results(tmp_path)
+    assert 3 <= len(finished) < 24
+
+    frame = simulate_relative_efficiency(**LONG, memory=tmp_path)
+    after = results(tmp_path)
+    assert len(after) == 24 and finished.items() <= after.items()  # no finished block was written again
+    pd.testing.assert_frame_equal(frame, simulate_relative_efficiency(**LONG), check_exact=True)
+
+
+def test_resumed_study_computes_only_what_is_missing(tmp_path, monkeypatch):
+    sizes = []
+    real = experiments.excess_errors
+    monkeypatch.setattr(experiments, "excess_errors", lambda *task: sizes.append(task[1]) or real(*task))
+    first = simulate_relative_efficiency(**STUDY, memory=tmp_path)
+    assert sorted(sizes) == [50, 50, 100, 100, 100, 100]
+    for path in list(results(tmp_path))[:2]:
+        path.unlink()
+    sizes.clear()
+    pd.testing.assert_frame_equal(simulate_relative_efficiency(**STUDY, memory=tmp_path), first, check_exact=True)
+    assert len(sizes) == 2
+
+
+@pytest.mark.parametrize("memory", [str, Path, lambda folder: joblib.Memory(folder, verbose=0)], ids=["str", "Path", "Memory"])
+def test_kinds_of_memory(tmp_path, monkeypatch, memory):
+    monkeypatch.chdir(tmp_path)
+    simulate_relative_efficiency(**STUDY, memory=memory("folder"))
+    assert len(results(tmp_path / "folder")) == 6
+
+
+def test_a_generator_is_known_again_by_its_seed(tmp_path):
+    first = simulate_relative_efficiency(**STUDY | {"rng": np.random.default_rng(7)}, memory=tmp_path)
+    stored = results(tmp_path)
+    again = simulate_relative_efficiency(**STUDY, memory=tmp_path)
+    assert results(tmp_path) == stored
+    pd.testing.assert_frame_equal(first, again, check_exact=True)
+    # One generator used twice spawns other seeds: another study.
+    rng = np.random.default_rng(7)
+    one, two = (simulate_relative_efficiency(**STUDY | {"rng": rng}, memory=tmp_path) for _ in range(2))
+    pd.testing.assert_frame_equal(one, first, check_exact=True)
+    assert not np.isclose(one["re"], two["re"]).any()
+
+
+# ------------------------------------------------------------------ studies do not mix
+
+
+OTHERS = [{"deltas": [1, 2.0001]}, {"ms": [6]}, {"alphas": [1, 1e9]}, {"n": 101}, {"p": 3}, {"n_sims": 260}, {"rng": 8}]
+
+
+def test_configurations_share_a_folder_and_never_mix(tmp_path):
+    simulate_relative_efficiency(**STUDY, memory=tmp_path)
+    for change in OTHERS:
+        arguments = STUDY | change
+        stored = results(tmp_path)
+        mixed = simulate_relative_efficiency(**arguments, memory=tmp_path)
+        assert len(results(tmp_path)) > len(stored), change
+        pd.testing.assert_frame_equal(mixed, simulate_relative_efficiency(**arguments), check_exact=True, obj=str(change))
+
+
+def test_splits_share_a_folder_and_never_mix(tmp_path):
+    simulate_breast_cancer(**SPLITS, memory=tmp_path)
+    simulate_relative_efficiency(**STUDY, memory=tmp_path)
+    for change in ({"ms": [6]}, {"alphas": [1, 100]}, {"n_train": 60}, {"rng": 8}, {"method": "ridge"}, {"method": "firth"}):
+        stored = results(tmp_path)
+        mixed = simulate_breast_cancer(**SPLITS | change, memory=tmp_path)
+        assert len(results(tmp_path)) == len(stored) + 5, change
+        pd.testing.assert_frame_equal(mixed, simulate_breast_cancer(**SPLITS | change), check_exact=True, obj=str(change))
+
+
+def test_more_training_sets_of_one_delta_are_added_to_those_stored(tmp_path):
+    few = STUDY | {"deltas": [2], "n_sims": 200}
+    simulate_relative_efficiency(**few, memory=tmp_path)
+    more = simulate_relative_efficiency(**few | {"n_sims": 300}, memory=tmp_path)
+    assert len(results(tmp_path)) == 3
+    pd.testing.assert_frame_equal(more, simulate_relative_efficiency(**few | {"n_sims": 300}), check_exact=True)
+
+
+def test_another_version_of_the_package_computes_anew(tmp_path):
+    """A copy of the package is the same version; with one byte more in a module it is another."""
+    copy = tmp_path / "softlabel"
+    shutil.copytree(Path(softlabel.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    study = STUDY | {"alphas": [1.0]}
+    script = f"from softlabel import *\nsimulate_relative_efficiency(**{study!r}, memory='memory')\n"
+    stored = []
+    for change in (b"", b"", b"\n"):
+        (copy / "logistic.py").write_bytes((copy / "logistic.py").read_bytes() + change)
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+        subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True)
+        stored.append(len(results(tmp_path / "memory")))
+    assert stored == [6, 6, 12]
+
+
+def test_no_damage_gives_a_wrong_number(tmp_path):
+    """A byte altered anywhere, and any part cut off: what is stored is computed again."""
+    study = dict(deltas=[2], ms=[5], alphas=[1, 10], n=50, n_sims=100, rng=1, n_jobs=1, memory=tmp_path)
+    first = simulate_relative_efficiency(**study)
+    (path,) = results(tmp_path)
+    intact = path.read_bytes()
+    places = [*range(12), *range(12, len(intact), 1 + len(intact) // 60), *range(len(intact) - 8, len(intact))]
+    damaged = [intact[:k] + bytes([intact[k] ^ 4]) + intact[k + 1 :] for k in places] + [intact[:k] for k in places[::4]]
+    logging.disable(logging.CRITICAL)  # joblib logs, with a traceback, what it could not read
+    try:
+        for content in damaged:
+            path.write_bytes(content)
+            pd.testing.assert_frame_equal(simulate_relative_efficiency(**study), first, check_exact=True)
+    finally:
+        logging.disable(logging.NOTSET)

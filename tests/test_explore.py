@@ -78,17 +78,15 @@ class JavaScript:
 
     def __init__(self, driver, folder, model=MODEL):
         (folder / "model.js").write_text(model, "utf8")
-        (folder / "a.html").write_text(
-            "<!doctype html><meta charset=utf-8><script src=model.js></script>"
-        )
+        (folder / "a.html").write_text("<!doctype html><meta charset=utf-8><script src=model.js></script>")
         driver.get((folder / "a.html").as_uri())
         self.driver = driver
 
     def __call__(self, expression, **grids):
         """The expression over all combinations of values, as an array."""
         for name, values in reversed(grids.items()):
-            values = json.dumps(np.asarray(values).tolist())
-            expression = f"{values}.map({name} => {expression})"
+            grid = json.dumps(np.asarray(values).tolist())
+            expression = f"{grid}.map({name} => {expression})"
         return np.array(self.driver.execute_script(f"return {expression}"), float)
 
 
@@ -99,10 +97,7 @@ def check_votes(js):
         pmf = f"softlabel.votePmf(k, {m}, tau, alpha0)"
         ours = js(pmf, alpha0=ALPHAS, tau=TAUS, k=k)
         votes = np.column_stack([k, m - k])
-        theirs = [
-            [sl.dm_logpmf(votes, np.tile([t, 1 - t], (m + 1, 1)), a) for t in TAUS]
-            for a in ALPHAS
-        ]
+        theirs = [[sl.dm_logpmf(votes, np.tile([t, 1 - t], (m + 1, 1)), a) for t in TAUS] for a in ALPHAS]
         np.testing.assert_allclose(ours, np.exp(theirs), rtol=1e-9)
         np.testing.assert_allclose(ours.sum(axis=-1), 1, rtol=1e-12)
 
@@ -121,9 +116,7 @@ def check_normal(js):
     theirs = [pair.posterior(y[:, None])[:, 0] for pair in pairs]
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     ours = js("softlabel.density(y, delta)", delta=DELTAS, y=y)
-    theirs = [
-        (stats.norm.pdf(y, d / 2) + stats.norm.pdf(y, -d / 2)) / 2 for d in DELTAS
-    ]
+    theirs = [(stats.norm.pdf(y, d / 2) + stats.norm.pdf(y, -d / 2)) / 2 for d in DELTAS]
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     ours = js("softlabel.bayesError(delta)", delta=DELTAS)
     np.testing.assert_allclose(ours, [p.bayes_error() for p in pairs], rtol=1e-12)
@@ -160,9 +153,7 @@ def check_budget(js):
     alphas = np.array(ALPHAS[:-2])
     items = 1000 / (np.array(PRICES)[:, None] + ms)
     theirs = items[None] * sl.relative_efficiency(ms, alphas[:, None])[:, None]
-    ours = js(
-        "softlabel.worth(1000, m, alpha0, price)", alpha0=alphas, price=PRICES, m=ms
-    )
+    ours = js("softlabel.worth(1000, m, alpha0, price)", alpha0=alphas, price=PRICES, m=ms)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     best = js("softlabel.bestWhole(alpha0, price)", alpha0=alphas, price=PRICES)
     found = np.take_along_axis(theirs, best.astype(int)[..., None] - 1, 2)[..., 0]
@@ -177,20 +168,19 @@ def check_design(js):
     budgets, prices = [12, 33, 1000], [*PRICES, 0.3]
     ours = js(
         "(d => [d.n, d.m, d.worth])(softlabel.design(b, alpha0, price))",
-        b=budgets, alpha0=ALPHAS[1:-1], price=[p for p in prices if p < 11],
+        b=budgets,
+        alpha0=ALPHAS[1:-1],
+        price=[p for p in prices if p < 11],
     )
     theirs = [
-        [[sl.design_votes(budget=b, cost_item=p, cost_vote=1, alpha0=a)
-          for p in prices if p < 11] for a in ALPHAS[1:-1]] for b in budgets
+        [[sl.design_votes(budget=b, cost_item=p, cost_vote=1, alpha0=a) for p in prices if p < 11] for a in ALPHAS[1:-1]]
+        for b in budgets
     ]
     wanted = [[[[d.n_items, d.m, d.worth] for d in row] for row in t] for t in theirs]
     np.testing.assert_allclose(ours, wanted, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "check",
-    [check_votes, check_worth, check_normal, check_items, check_budget, check_design],
-)
+@pytest.mark.parametrize("check", [check_votes, check_worth, check_normal, check_items, check_budget, check_design])
 def test_formulas_are_those_of_the_package(driver, tmp_path, check):
     check(JavaScript(driver, tmp_path))
 
@@ -243,7 +233,7 @@ def test_what_the_page_says_to_look_for():
     root = np.sqrt(alphas * prices)
     for factor in (0.5, 2):
         lost = 1 - worth(factor * root) / worth(root)
-        assert 0 < lost.min() and 0.11 < lost.max() < 1 / 9 + 1e-12
+        assert lost.min() > 0 and 0.11 < lost.max() < 1 / 9 + 1e-12
     pays = worth(2) > worth(1)
     product = alphas * prices
     assert not pays[product < 2 - 1e-9].any() and pays[product > 2 + 1e-9].all()
@@ -266,9 +256,7 @@ def state(driver, figure):
     return {
         "values": [o.text for o in place.find_elements(By.TAG_NAME, "output")],
         "sentence": place.find_element(By.CLASS_NAME, "explore-sentence").text,
-        "picture": place.find_element(By.CLASS_NAME, "explore-picture").get_property(
-            "innerHTML"
-        ),
+        "picture": place.find_element(By.CLASS_NAME, "explore-picture").get_property("innerHTML"),
     }
 
 
@@ -312,9 +300,7 @@ def touch(driver, element, *xs, y=0.5):
     )
 
     def send(kind, points):
-        driver.execute_cdp_cmd(
-            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": points}
-        )
+        driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     kinds = ["touchStart"] + ["touchMove"] * (len(xs) - 1)
     for kind, x in zip(kinds, xs):
@@ -346,66 +332,47 @@ def unanimous(m, tau, alpha0):
     return np.exp(sl.dm_logpmf(votes, tau, alpha0)).sum()
 
 
-def say_votes(alpha0, m, tau):
-    return (
-        f"{m:g} labellers at α₀ = {alpha0:g} and τ₁ = {tau:g} are unanimous on "
-        f"{unanimous(m, tau, alpha0):.0%} of such items; if they voted "
-        f"independently, on {unanimous(m, tau, np.inf):.0%}. Either way the mean "
-        f"is {m * tau:.3g} positive votes."
-    )
+def said_votes(alpha0, m, tau):
+    share = [f"{unanimous(m, tau, a):.0%}" for a in (alpha0, np.inf)]
+    return [f"{m:g} labellers", f"α₀ = {alpha0:g}", f"τ₁ = {tau:g}", *share, f"{m * tau:.3g} positive"]
 
 
-def say_worth(alpha0, m):
-    return (
-        f"{m:g} labellers at α₀ = {alpha0:g} are worth "
-        f"{sl.relative_efficiency(m, alpha0):.3g} true labels. However many there "
-        f"are, they stay below {1 + alpha0:.3g}."
-    )
+def said_worth(alpha0, m):
+    worth = f"{sl.relative_efficiency(m, alpha0):.3g} true labels"
+    return [f"{m:g} labellers", f"α₀ = {alpha0:g}", worth, f"below {1 + alpha0:.3g}"]
 
 
-def say_noise(delta):
+def said_noise(delta):
     pair = sl.TwoClassNormal.canonical(delta)
-    share = 2 * pair.fisher_information()[0, 0]
-    return (
-        f"At Δ = {delta:g}, {share:.0%} of the labels are wrong; among these 300 "
-        f"items {static_items(delta)[1].sum()} are. The best rule errs on "
-        f"{pair.bayes_error():.0%} of the items."
-    )
+    shares = f"{2 * pair.fisher_information()[0, 0]:.0%}", f"{pair.bayes_error():.0%}"
+    return [f"Δ = {delta:g}", *shares, f"items {static_items(delta)[1].sum()} are"]
 
 
-def say_budget(alpha0, price):
+def said_budget(alpha0, price):
     m = np.arange(1, 1001)
     worth = 1000 / (price + m) * sl.relative_efficiency(m, alpha0)
     near = m[worth >= 0.95 * worth.max()]
     whole = sl.design_votes(budget=1000, cost_item=price, cost_vote=1, alpha0=alpha0)
-    items, votes = ("" if k == 1 else "s" for k in (whole.n_items, whole.m))
-    return (
-        f"An item costs as much as {price:g} votes, and α₀ = {alpha0:g}: ask "
-        f"{m[worth.argmax()]} labellers an item. A budget of 1,000 votes is then "
-        f"worth {worth.max():.0f} true labels, against {worth[0]:.0f} with one "
-        f"labeller an item. From {near[0]} to {near[-1]} labellers it loses at "
-        f"most 5%. In whole items: {whole.n_items} item{items} with {whole.m} "
-        f"vote{votes} each, worth {whole.worth:.1f} true labels."
-    )
+    best = [f"ask {m[worth.argmax()]} labellers", f"worth {worth.max():.0f} true", f"against {worth[0]:.0f} with"]
+    flat = f"From {near[0]} to {near[-1]} labellers"
+    return [*best, flat, f"{whole.n_items} item", f"with {whole.m} vote", f"worth {whole.worth:.1f} true"]
 
 
-SAY = dict(zip(FIGURES, [say_votes, say_worth, say_noise, say_budget]))
+SAID = dict(zip(FIGURES, [said_votes, said_worth, said_noise, said_budget]))
 
 
 @pytest.mark.parametrize("figure, name", SLIDERS)
 def test_sentence_is_true(page, figure, name):
     control = slider(page, figure, name)
-    for key in (Keys.NULL, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, 5 * Keys.ARROW_LEFT):
+    for key in (Keys.NULL, Keys.ARROW_RIGHT, 5 * Keys.ARROW_LEFT):
         control.send_keys(key)
         shown = state(page, figure)
-        assert shown["sentence"] == SAY[figure](*map(float, shown["values"]))
+        for words in SAID[figure](*map(float, shown["values"])):
+            assert words in shown["sentence"]
 
 
 def numbers(driver, selector, attribute):
-    script = (
-        "return [...document.querySelectorAll(arguments[0])]"
-        ".map(e => Number(e.getAttribute(arguments[1])))"
-    )
+    script = "return [...document.querySelectorAll(arguments[0])].map(e => Number(e.getAttribute(arguments[1])))"
     return np.array(driver.execute_script(script, selector, attribute))
 
 
@@ -429,13 +396,8 @@ def test_cursor_and_number_are_where_the_sliders_say(page):
     for key in (Keys.NULL, 3 * Keys.ARROW_RIGHT):
         slider(page, "fig-explore-worth", "m").send_keys(key)
         alpha0, m = map(float, state(page, "fig-explore-worth")["values"])
-        place = page.execute_script(
-            f"return [{svg}.scale('x').apply({m}), {svg}.scale('y').apply({alpha0})]"
-        )
-        dot = [
-            numbers(page, "#fig-explore-worth [aria-label=dot] circle", f"c{axis}")[0]
-            for axis in "xy"
-        ]
+        place = page.execute_script(f"return [{svg}.scale('x').apply({m}), {svg}.scale('y').apply({alpha0})]")
+        dot = [numbers(page, "#fig-explore-worth [aria-label=dot] circle", f"c{axis}")[0] for axis in "xy"]
         np.testing.assert_allclose(dot, place, atol=0.01)
         texts = page.find_elements(By.CSS_SELECTOR, "#fig-explore-worth svg text")
         number = f"{sl.relative_efficiency(m, alpha0):.3g}"
@@ -461,10 +423,7 @@ def test_the_dot_is_on_top_of_the_curve(page):
         line = page.find_element(By.CSS_SELECTOR, f"#{figure} [aria-label=line] path")
         points = re.findall(r"[ML,]([\d.]+),([\d.]+)", line.get_attribute("d"))
         highest = min(np.array(points, float), key=lambda point: point[1])
-        dot = [
-            numbers(page, f"#{figure} [aria-label=dot] circle", f"c{axis}")[0]
-            for axis in "xy"
-        ]
+        dot = [numbers(page, f"#{figure} [aria-label=dot] circle", f"c{axis}")[0] for axis in "xy"]
         np.testing.assert_allclose(dot, highest, atol=0.01)
 
 
@@ -573,8 +532,7 @@ def test_nothing_sticks_out(site, driver, width):
         for key in (Keys.HOME, Keys.END):
             slider(driver, figure, name).send_keys(key)
             room, needed = driver.execute_script(
-                "const page = document.documentElement;"
-                "return [page.clientWidth, page.scrollWidth];"
+                "const page = document.documentElement;return [page.clientWidth, page.scrollWidth];"
             )
             assert needed <= room, (figure, name)
 
@@ -582,9 +540,7 @@ def test_nothing_sticks_out(site, driver, width):
 def loaded(driver, site, address):
     """Files that a page loads, formulas aside."""
     driver.get(address)
-    names = driver.execute_script(
-        "return performance.getEntriesByType('resource').map(e => e.name)"
-    )
+    names = driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
     paths = {site / unquote(urlsplit(n).path)[1:] for n in names if n[:5] != "data:"}
     return {path for path in paths if "mathjax" not in str(path).lower()}
 

@@ -1,15 +1,35 @@
-"""fit_logistic: estimates and covariances against closed forms, statsmodels and R."""
+"""Newton's method, one data set or thousands, and Firth's penalty: closed forms, statsmodels, R, invariance, hard data."""
 
-import mpmath
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from reference import R_TRUTH, R_VOTES, gastro, logistic_data
-from scipy import stats
+from scipy import optimize, stats
+from scipy.special import expit, log_expit
+from sklearn.linear_model import LogisticRegression
+from strategies import ODD, attempt, examples, features, fittable, items
 
-from softlabel import find_separation, fit_logistic
+import softlabel as sl
+from softlabel import (
+    ConvergenceWarning,
+    SeparationWarning,
+    bootstrap_alpha0,
+    dm_logpmf,
+    estimate_alpha0,
+    find_separation,
+    fit_logistic,
+    fit_logistic_batch,
+)
 
+EXACT = {"tol": 1e-14, "max_iter": 100}  # leaves rounding only
+X6 = np.array([[0.0, 1], [1, 0], [2, 5], [3, 1], [4, -1], [2, 2]])
+Y6 = np.array([0, 1, 0, 1, 0, 1])
 TABLE = [(7, 3), (2, 9)]  # positive and negative votes where x = 0 and where x = 1
 
 
@@ -33,6 +53,9 @@ def table_counts():
     return np.array([[0.0], [1.0]]), np.array(TABLE)
 
 
+# ------------------------------------------------------------------ closed forms and other programs
+
+
 @pytest.mark.parametrize("data", [table_items, table_counts])
 def test_two_by_two_table_has_log_odds_and_odds_ratio(data):
     fit = fit_logistic(*data(), tol=1e-14)
@@ -42,8 +65,7 @@ def test_two_by_two_table_has_log_odds_and_odds_ratio(data):
     variance = [1 / a + 1 / b, 1 / a + 1 / b + 1 / c + 1 / d]
     np.testing.assert_allclose(fit.stderr(kind="model") ** 2, variance, rtol=1e-10)
     p0, p1 = a / (a + b), c / (c + d)
-    log_likelihood = sum(s * np.log(p) for s, p in
-                         [(a, p0), (b, 1 - p0), (c, p1), (d, 1 - p1)])
+    log_likelihood = sum(s * np.log(p) for s, p in [(a, p0), (b, 1 - p0), (c, p1), (d, 1 - p1)])
     np.testing.assert_allclose(fit.log_likelihood, log_likelihood, rtol=1e-13)
 
 
@@ -55,13 +77,6 @@ def test_tol_bounds_the_error_of_the_linear_predictor():
             error = fit_logistic(X, votes, tol=tol).coef - exact
             # The docstring: "largest error left in a linear predictor".
             assert np.abs(error[0] + X @ error[1:]).max() <= tol
-
-
-def test_deviance_of_labels_is_minus_twice_the_log_likelihood_and_of_a_saturated_fit_zero():
-    fit = fit_logistic(*table_items())
-    np.testing.assert_allclose(fit.deviance, -2 * fit.log_likelihood, rtol=1e-13)
-    # 1e-12 absolute: what remains when two equal log-likelihoods near 12 are subtracted.
-    np.testing.assert_allclose(fit_logistic(*table_counts()).deviance, 0, atol=1e-12)
 
 
 def test_sandwich_of_grouped_votes_is_the_spread_between_items():
@@ -98,22 +113,6 @@ def test_agrees_with_statsmodels(labels, seed):
     assert np.abs(robust.cov_params() - theirs.cov_params()).max() > 1e-4
 
 
-@pytest.mark.parametrize("labels", [True, False])
-def test_log_likelihood_is_the_formula_of_section_3(labels):
-    X, votes = logistic_data(5, labels=labels)
-    fit = fit_logistic(X, votes)
-    s, m = (votes, np.ones(len(votes))) if labels else (votes[:, 0], votes.sum(axis=1))
-    eta = fit.coef[0] + X @ fit.coef[1:]
-    expected = np.sum(s * eta - m * np.log1p(np.exp(eta)))
-    np.testing.assert_allclose(fit.log_likelihood, expected, rtol=1e-12)  # rounding of 60 terms
-
-
-def test_sandwich_is_the_default():
-    fit = fit_logistic(*logistic_data(1, labels=False))
-    np.testing.assert_array_equal(fit.cov(), fit.cov(kind="sandwich"))
-    np.testing.assert_array_equal(fit.stderr(), np.sqrt(np.diag(fit.cov())))
-
-
 @pytest.mark.parametrize("labels, expected", [("truth", R_TRUTH), ("votes", R_VOTES)])
 def test_agrees_with_r_on_the_gastroenterology_data(labels, expected):
     X, counts, y = gastro()
@@ -124,6 +123,36 @@ def test_agrees_with_r_on_the_gastroenterology_data(labels, expected):
     np.testing.assert_allclose(fit.stderr(kind="model"), expected["stderr"], atol=1e-6)
     np.testing.assert_allclose(fit.deviance, expected["deviance"], rtol=1e-9)
     assert fit.converged and fit.separation == "none" and fit.n_items == 76
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_are_labels_clustered_by_item(seed):
+    """The sandwich of votes, item by item, is statsmodels' cluster-robust covariance of the single labels."""
+    X, votes = logistic_data(seed, n=50, labels=False)
+    item = np.repeat(np.arange(len(X)), votes.sum(axis=1))
+    labels = np.concatenate([[1.0] * s + [0.0] * f for s, f in votes])
+    design = sm.add_constant(X[item])
+    model = sm.GLM(labels, design, family=sm.families.Binomial())
+    clustered = model.fit(cov_type="cluster", cov_kwds={"groups": item, "use_correction": False}, tol=1e-14)
+    fit = fit_logistic(X, votes)
+    np.testing.assert_allclose(fit.coef, clustered.params, atol=1e-8)
+    np.testing.assert_allclose(fit.cov(), clustered.cov_params(), rtol=1e-7, atol=1e-12)
+    # Taken for separate items the same labels have another sandwich: the test can tell.
+    separate = fit_logistic(X[item], labels).cov()
+    np.testing.assert_allclose(separate, model.fit(cov_type="HC0").cov_params(), rtol=1e-6)
+    assert np.abs(separate / fit.cov() - 1).max() > 0.1
+
+
+def test_a_fit_that_meets_every_vote_has_a_sandwich_of_zero_and_a_summary():
+    """Every item at its expectation: no residual, and no warning of NumPy about 0 / 0 or the root of a rounding error."""
+    rare = np.zeros((12, 1))
+    rare[[4, 8]] = 1e6
+    split = np.ones((12, 2), int)
+    split[8] = [0, 1]
+    for X, votes in (([[0.0], [1.0]], [[1, 1], [1, 1]]), (rare, split)):
+        fit = fit_logistic(X, votes)
+        assert np.all(fit.stderr() >= 0) and (fit.stderr() < 1e-6).any()
+        assert list(fit.summary().index) == ["intercept", "x1"]
 
 
 def test_items_without_votes_are_kept_and_contribute_nothing():
@@ -150,11 +179,41 @@ def test_posterior_columns_do_not_round_to_zero():
     np.testing.assert_allclose(tau.sum(axis=1), 1, rtol=1e-15)
 
 
-def test_posterior_and_predict_survive_any_finite_feature():
-    fit = fit_logistic(*logistic_data(3, p=1))
-    assert fit.coef[1] > 0
-    np.testing.assert_array_equal(fit.posterior([[1e300], [-1e300]]), [[1, 0], [0, 1]])
-    np.testing.assert_array_equal(fit.predict([[1e300], [-1e300]]), [1, 0])
+def test_linear_predictors_of_ten_thousand():
+    fit = fit_logistic(np.linspace(-1, 1, 40)[:, None], [0, 1] * 20)
+    for X in ([[1e4 / fit.coef[1]], [-1e4 / fit.coef[1]]], [[1e300], [-1e300]], [[1e308], [-1e308]]):
+        tau = fit.posterior(X)
+        np.testing.assert_array_equal(tau, [[1, 0], [0, 1]])
+        assert fit.predict(X).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-310, 1e307, 3e307])
+def test_units_at_the_ends_of_the_float_range(scale):
+    try:
+        fit = fit_logistic(X6 * scale, Y6)
+    except ValueError as error:
+        assert "X" in str(error)  # noqa: PT017
+    else:
+        np.testing.assert_allclose(fit.posterior(X6 * scale), fit_logistic(X6, Y6).posterior(X6), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "uint64", "float32"])
+def test_small_and_unsigned_counts_do_not_wrap(dtype):
+    """m - s and s - m tau must not be taken in the type of the counts."""
+    most = 120 if dtype == "int8" else 250
+    votes = np.array([[most, 100], [50, most], [120, 90], [0, 3], [7, 0]])
+    x = np.array([[0.0], [1.0], [3.0], [2.0], [5.0]])
+    tau = np.array([[0.6, 0.4], [0.3, 0.7], [0.5, 0.5], [0.2, 0.8], [0.9, 0.1]])
+    small = votes.astype(dtype)
+    ours, right = fit_logistic(x, small), fit_logistic(x, votes)
+    for name in ("coef", "log_likelihood", "deviance", "dispersion", "n_items"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(right, name))
+    np.testing.assert_array_equal(ours.cov(), right.cov())
+    np.testing.assert_array_equal(fit_logistic_batch([x], [small]).coef, fit_logistic_batch([x], [votes]).coef)
+    assert find_separation(x, small) == find_separation(x, votes) == "none"
+    assert estimate_alpha0(small, tau).alpha0 == estimate_alpha0(votes, tau).alpha0
+    np.testing.assert_array_equal(dm_logpmf(small, tau, 2.0), dm_logpmf(votes, tau, 2.0))
+    np.testing.assert_array_equal(bootstrap_alpha0(small, tau, 5, rng=0), bootstrap_alpha0(votes, tau, 5, rng=0))
 
 
 def test_predict_is_one_where_the_positive_class_is_more_likely():
@@ -177,8 +236,14 @@ def test_summary_holds_wald_tests_and_intervals():
         z = fit.coef / se
         half = stats.norm.ppf(0.95) * se
         # Every column is one of these, whatever its heading.
-        for name, column in {"coef": fit.coef, "se": se, "z": z, "p": 2 * stats.norm.sf(np.abs(z)),
-                             "lower": fit.coef - half, "upper": fit.coef + half}.items():
+        for name, column in {
+            "coef": fit.coef,
+            "se": se,
+            "z": z,
+            "p": 2 * stats.norm.sf(np.abs(z)),
+            "lower": fit.coef - half,
+            "upper": fit.coef + half,
+        }.items():
             close = np.isclose(numbers, column[:, None], rtol=1e-10).all(axis=0)
             assert close.any(), f"no column of the summary holds {name}"
 
@@ -191,47 +256,578 @@ def test_results_are_frozen_and_readable():
     assert "size" in repr(fit) and "np.float64" not in repr(fit) and len(repr(fit)) < 300
 
 
-def test_does_not_touch_its_input():
-    X, votes = logistic_data(7, labels=False)
-    before = X.copy(), votes.copy()
-    fit_logistic(X, votes)
-    find_separation(X, votes)
-    np.testing.assert_array_equal(X, before[0])
-    np.testing.assert_array_equal(votes, before[1])
+# ------------------------------------------------------------------ many data sets at once
 
 
-def test_later_changes_of_the_input_do_not_change_the_fit():
-    X, votes = logistic_data(7, labels=False)
-    votes = votes.astype(float)
-    fit = fit_logistic(X, votes)
-    cov = fit.cov().copy()
-    X *= 7
-    votes += 3
-    np.testing.assert_array_equal(fit.cov(), cov)
+def batch_data(size, n, p=2, seed=0, counts=False):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(size, n, p))
+    tau = 1 / (1 + np.exp(-(0.3 + X[..., 0])))
+    if not counts:
+        return X, (rng.random((size, n)) < tau).astype(int)
+    m = rng.integers(0, 8, (size, n))
+    s = rng.binomial(m, tau)
+    return X, np.stack([s, m - s], axis=-1)
 
 
-def test_wrong_formulas_would_be_seen():
-    """The 2 x 2 table tells the odds ratio from its inverse, and columns of counts from each other."""
-    X, counts = table_counts()
-    swapped = fit_logistic(X, counts[:, ::-1])
-    np.testing.assert_allclose(swapped.coef, -fit_logistic(X, counts).coef, rtol=1e-12)
-    assert abs(swapped.coef[1] - fit_logistic(X, counts).coef[1]) > 1
+@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize("method", ["mle", "firth"])
+def test_equals_the_single_fit(counts, method):
+    X, votes = batch_data(40, 50, p=3, seed=11, counts=counts)
+    batch = fit_logistic_batch(X, votes, method=method, **EXACT)
+    assert batch.coef.shape == (40, 4) and batch.converged.shape == batch.n_iter.shape == (40,)
+    for r in range(40):
+        fit = fit_logistic(X[r], votes[r], method=method, **EXACT)
+        # Rounding only: the data sets must not mix, and R = 1 takes other BLAS routines.
+        np.testing.assert_allclose(batch.coef[r], fit.coef, rtol=1e-10, atol=1e-12)
+        assert batch.n_iter[r] == fit.n_iter
+    single = X.astype("float32")
+    np.testing.assert_allclose(fit_logistic_batch(single, votes, method=method).coef, batch.coef, rtol=1e-4, atol=1e-5)
 
 
-def test_exponential_in_vector_registers():
-    """Half a million numbers against NumPy's, and some against 40 digits; a high or low part of log 2 left out is seen."""
-    from softlabel._newton import decay
+@pytest.mark.parametrize("size, n", [(1, 30), (2, 30), (65, 500), (66, 500), (199, 330), (700, 100), (3, 40_000)])
+def test_chunks_join_without_a_seam(size, n):
+    """Sizes around a chunk of the cache, down to data sets larger than one: each data set as if alone."""
+    X, y = batch_data(size, n, seed=size)
+    batch = fit_logistic_batch(X, y, **EXACT)
+    for r in {0, size // 3, size // 2, size - 1}:
+        alone = fit_logistic_batch(X[r : r + 1], y[r : r + 1], **EXACT)
+        np.testing.assert_allclose(batch.coef[r], alone.coef[0], rtol=1e-10, atol=1e-12)  # rounding
+    # The score is zero at every estimate: no data set is left out or given another's labels.
+    eta = batch.coef[:, :1] + np.einsum("rnp,rp->rn", X, batch.coef[:, 1:])
+    residual = y - 1 / (1 + np.exp(-eta))
+    score = np.einsum("rn,rnp->rp", residual, X)
+    assert np.abs(residual.sum(axis=1)).max() < 1e-8 * n and np.abs(score).max() < 1e-8 * n
 
-    eta = np.concatenate([np.linspace(-708, 708, 400_001), np.logspace(-300, 2, 100_000), [0.0, -0.0, 1e4, -1e308, np.inf]])
-    out = np.empty_like(eta)
-    decay(eta, out)
-    inside = np.abs(eta) <= 708
-    # 5e-16: two roundings, ours and NumPy's, of at most 2.2e-16 each.
-    np.testing.assert_allclose(out[inside], np.exp(-np.abs(eta[inside])), rtol=5e-16, atol=0)
-    np.testing.assert_array_equal(out[~inside], out[0])  # so small that nothing depends on it
-    with mpmath.workdps(40):
-        for j in range(0, 400_001, 4001):
-            exact = mpmath.exp(-abs(mpmath.mpf(eta[j])))
-            assert abs(out[j] - exact) <= 3e-16 * exact
-    decay(np.array([np.nan]), out)
-    assert np.isnan(out[0])
+
+@pytest.mark.parametrize("n, p", [(60_000, 3), (6_000, 40)])
+def test_one_large_data_set_and_many_features(n, p):
+    """Items by the block and features by the dozen: estimate, covariances and dispersion by their formulas."""
+    X, votes = logistic_data(3, n=n, p=p, labels=False)
+    fit, batch = fit_logistic(X, votes, **EXACT), fit_logistic_batch([X, X[::-1]], [votes, votes[::-1]], **EXACT)
+    np.testing.assert_allclose(batch.coef, [fit.coef] * 2, rtol=1e-9, atol=1e-11)
+    x, m, tau = np.column_stack([np.ones(n), X]), votes.sum(axis=1), fit.posterior(X)[:, 0]
+    residual, weight = votes[:, 0] - m * tau, m * tau * (1 - tau)
+    assert np.abs(residual @ x).max() < 1e-9 * n
+    model = np.linalg.inv((x.T * weight) @ x)
+    np.testing.assert_allclose(fit.cov("model"), model, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(fit.cov(), model @ (x.T * residual**2) @ x @ model, rtol=1e-8, atol=1e-12)
+    pearson = (residual[m > 0] ** 2 / weight[m > 0]).sum()
+    assert fit.dispersion == pytest.approx(pearson / ((m > 0).sum() - p - 1), rel=1e-9)
+
+
+def test_one_class_only_in_one_data_set_of_a_batch():
+    X = np.random.default_rng(4).normal(size=(3, 40, 2))
+    y = np.random.default_rng(5).integers(0, 2, (3, 40))
+    clean = fit_logistic_batch(X, y)
+    y[1] = 0
+    with pytest.warns(UserWarning, match="1 of 3 fits did not converge .the first is data set 1"):
+        batch = fit_logistic_batch(X, y)
+    np.testing.assert_array_equal(batch.converged, [True, False, True])
+    np.testing.assert_allclose(batch.coef[[0, 2]], clean.coef[[0, 2]], rtol=1e-12)
+
+
+# ------------------------------------------------------------------ where undamped steps fail
+
+
+# Lopsided votes and outliers. Without taking back half a step that was too long, the first three have no answer within 25
+# steps; without a limit to the step the next three; without both, the last two.
+HARD = [
+    ([3, 0, -1], [[1, 1], [1, 47350], [1, 12539]]),
+    ([1, 0, 300], [[0, 1], [1, 8030], [9, 1]]),
+    ([-3, -1, 2, 3, 2, -30], [[62, 1], [33, 1], [82, 1], [66, 1], [60, 1], [26, 302]]),
+    ([-2, 2, 10], [[1, 43], [1, 4], [43, 1]]),
+    ([0, -1, 10], [[1, 678], [1, 1], [45322, 1]]),
+    ([4, 2, 300], [[466, 1], [571, 1], [1, 4633]]),
+    ([0, 0, 1, 1], [[1, 1], [9963, 1], [1, 1], [1, 15133]]),
+    ([-4, 0, 3], [[4734, 31], [62247, 1], [1, 77]]),
+]
+
+
+def undamped_newton_converges(x, counts, steps=25):
+    """Textbook Newton from the first step that the package takes: from zero, stretched to Fisher's discriminant."""
+    x = np.column_stack([np.ones(len(x)), (x - np.mean(x)) / np.abs(x - np.mean(x)).max()])
+    s, m, beta = counts[:, 0], counts.sum(axis=1), np.zeros(2)
+    for step in range(steps):
+        tau = expit(x @ beta)
+        H, gradient = (x.T * (m * tau * (1 - tau))) @ x, x.T @ (s - m * tau)
+        if not np.isfinite(H).all() or np.linalg.cond(H) > 1e14:
+            return False
+        direction = np.linalg.solve(H, gradient)
+        if step == 0:
+            total = m.sum() - 4 * gradient[0] ** 2 / m.sum()
+            direction /= max((m.sum() - gradient @ direction) / total, 0.1)
+        beta = beta + direction
+        if np.abs(direction).sum() < 1e-4:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("x, counts", HARD)
+def test_converges_where_undamped_newton_does_not(x, counts):
+    x, counts = np.array(x, float), np.array(counts)
+    assert not undamped_newton_converges(x, counts)
+    fit, batch = fit_logistic(x[:, None], counts), fit_logistic_batch([x[:, None]] * 2, [counts] * 2)
+    assert fit.converged and batch.converged.all()
+    # It is the maximum: the score, which no program is needed for, vanishes.
+    residual = counts[:, 0] - counts.sum(axis=1) * fit.posterior(x[:, None])[:, 0]
+    z = (x - x.mean()) / np.abs(x).max()
+    np.testing.assert_allclose([residual.sum(), residual @ z], 0, atol=1e-9 * counts.sum())
+    np.testing.assert_allclose(batch.coef, [fit.coef] * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("votes", [1, 10_000, 10**6])
+def test_lopsided_votes_converge_from_the_default_start(votes):
+    """One dissenting vote against very many: the estimate is far out, the log odds of a saturated fit."""
+    X = np.array([[0.0], [1.0]])
+    fit = fit_logistic(X, [[1, votes], [votes, 1]], **EXACT)
+    # 1e-9: a million votes leave ten digits to the one that dissents.
+    np.testing.assert_allclose(fit.coef, [-np.log(votes), 2 * np.log(votes)], rtol=1e-9, atol=1e-12)
+
+
+def test_an_outlier_far_against_the_rule_has_a_finite_likelihood():
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.normal(size=400), [-4e3]])[:, None]
+    votes = np.column_stack([np.where(x[:, 0] > 0, 990, 10), np.where(x[:, 0] > 0, 10, 990)])
+    votes[-1] = [1, 0]
+    fit = fit_logistic(x, votes, max_iter=200)
+    eta = fit.coef[0] + x[:, 0] * fit.coef[1]
+    assert fit.converged and np.isfinite([fit.log_likelihood, fit.deviance, fit.dispersion]).all()
+    exact = votes[:, 0] @ -np.logaddexp(0, -eta) + votes[:, 1] @ -np.logaddexp(0, eta)
+    assert fit.log_likelihood == pytest.approx(exact, rel=1e-12)
+    assert np.abs(eta).max() > 1e3  # or nothing was extreme
+    assert np.isfinite(fit.stderr()).all()
+
+
+def test_too_few_steps_are_a_convergence_warning():
+    X, y = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]], [0, 0, 1, 0, 1, 1]
+    with pytest.warns(ConvergenceWarning, match="max_iter") as caught:
+        fit = fit_logistic(X, y, max_iter=1)
+    assert caught[0].filename == __file__
+    assert not fit.converged and fit.separation == "none" and fit.n_iter == 1 and "NOT converged" in repr(fit)
+    with pytest.warns(ConvergenceWarning):
+        batch = fit_logistic_batch([X], [y], max_iter=1)
+    assert not batch.converged[0] and batch.n_iter[0] == 1
+
+
+# ------------------------------------------------------------------ units of the features
+
+
+UNITS = [
+    ([1e8, 1e8, 1e8], 0.0),
+    ([1e-8, 1e-8, 1e-8], 0.0),
+    ([1.0, 1.0, 1.0], 1e6),
+    ([1e8, 1e-8, 1.0], 0.0),
+    ([1e8, 1e-8, 1.0], 1e6),
+]
+
+
+@pytest.mark.parametrize("method", ["mle", "firth"])
+@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize("scale, shift", UNITS)
+def test_probabilities_do_not_depend_on_units(scale, shift, labels, method):
+    X, votes = logistic_data(12, n=200, p=3, labels=labels)
+    Z = (X + shift) * scale
+    fit, other = fit_logistic(X, votes, method=method, **EXACT), fit_logistic(Z, votes, method=method, **EXACT)
+    assert other.converged and other.separation == "none"
+    np.testing.assert_allclose(other.posterior(Z), fit.posterior(X), atol=1e-8)
+    # 1e-6: the slopes of features shifted by 1e6 have lost six digits when they were shifted.
+    np.testing.assert_allclose(other.stderr()[1:] * scale, fit.stderr()[1:], rtol=1e-6)
+    if method == "mle":
+        batch = fit_logistic_batch(Z[None], np.asarray(votes)[None], **EXACT)
+        eta = batch.coef[0, 0] + Z @ batch.coef[0, 1:]
+        np.testing.assert_allclose(1 / (1 + np.exp(-eta)), fit.posterior(X)[:, 0], atol=1e-8)
+
+
+def test_the_tolerance_would_catch_the_peers():
+    """On the same features L-BFGS stops early in silence, and a pseudo-inverse drops columns."""
+    X, y = logistic_data(12, n=200, p=3)
+    right = fit_logistic(X, y).posterior(X)[:, 0]
+    for scale, shift in UNITS:
+        Z = (X + shift) * scale
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lbfgs = LogisticRegression(C=np.inf, max_iter=1000).fit(Z, y).predict_proba(Z)[:, 1]
+            glm = sm.GLM(y, sm.add_constant(Z), family=sm.families.Binomial()).fit().fittedvalues
+        assert np.abs(lbfgs - right).max() > 0.01
+        assert (np.abs(glm - right).max() > 0.01) == (scale[0] != scale[1])
+
+
+@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize("shift", [0.0, 1e3, 2.0**30, -(2.0**30)])
+def test_shifted_features(labels, shift):
+    X, votes = logistic_data(8, labels=labels)
+    X = np.round(X * 64) / 64  # so that X + 2^30 is exact
+    plain, shifted = fit_logistic(X, votes, **EXACT), fit_logistic(X + shift, votes, **EXACT)
+    assert shifted.converged
+    # 1e-7: a mean near 1e9 is rounded to 1e-7, which moves the centre but not the slopes; the
+    # slopes lose digits only in solving.
+    np.testing.assert_allclose(shifted.coef[1:], plain.coef[1:], rtol=1e-7)
+    np.testing.assert_allclose(shifted.coef[0] + shift * shifted.coef[1:].sum(), plain.coef[0], atol=1e-6)
+    np.testing.assert_allclose(shifted.stderr()[1:], plain.stderr()[1:], rtol=1e-6)
+    assert shifted.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-7)
+    np.testing.assert_allclose(shifted.posterior(X + shift), plain.posterior(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [(1e-100, 1e100), (1e100, 1e100), (1e-100, 1e-100), (1e-8, 1e8)])
+def test_scaled_features(scale):
+    X, votes = logistic_data(9, labels=False)
+    plain, scaled = fit_logistic(X, votes, **EXACT), fit_logistic(X * scale, votes, **EXACT)
+    factor = np.array([1, *scale])
+    assert scaled.converged and scaled.n_iter == plain.n_iter
+    np.testing.assert_allclose(scaled.coef * factor, plain.coef, rtol=1e-9)  # rounding
+    for kind in ("model", "sandwich"):
+        np.testing.assert_allclose(scaled.stderr(kind=kind) * factor, plain.stderr(kind=kind), rtol=1e-8)
+    np.testing.assert_allclose(scaled.posterior(X * scale), plain.posterior(X), rtol=1e-9)
+
+
+def test_shift_and_scale_in_a_batch():
+    X, y = batch_data(30, 50)
+    X = np.round(X * 64) / 64
+    plain = fit_logistic_batch(X, y, **EXACT)
+    other = fit_logistic_batch(X * [1e-100, 1] + [0, 2.0**30], y, **EXACT)
+    np.testing.assert_allclose(other.coef[:, 1] * 1e-100, plain.coef[:, 1], rtol=1e-7)
+    np.testing.assert_allclose(other.coef[:, 2], plain.coef[:, 2], rtol=1e-7)  # as above: digits lost to 1e9
+
+
+# ------------------------------------------------------------------ whatever the data
+
+
+@examples(100)
+@given(fittable(), st.randoms(use_true_random=False), st.integers(2, 5))
+def test_what_leaves_the_estimate_as_it_is(data, random, k):
+    """The order of the items, the names of the classes, votes one by one, and every vote k times."""
+    X, votes, fit = data
+    order = list(range(len(X)))
+    random.shuffle(order)
+    rows = np.repeat(np.arange(len(X)), votes.sum(axis=1))
+    labels = np.concatenate([[1] * s + [0] * f for s, f in votes]).astype(int)
+    # Factors of the estimate and of the two covariances. The sandwich asks which votes belong to one item, and is not moved
+    # by copies of a vote; the covariance of the model takes each for another.
+    for Z, v, sign, model, sandwich in (
+        (X[order], votes[order], 1, 1, 1),
+        (X, votes[:, ::-1], -1, 1, 1),
+        (X[rows], labels, 1, 1, None),
+        (X, k * votes, 1, k, 1),
+    ):
+        other = fit_logistic(Z, v, **EXACT)
+        np.testing.assert_allclose(other.coef, sign * fit.coef, rtol=1e-8, atol=1e-9)  # rounding, ill conditioned at times
+        np.testing.assert_allclose(other.log_likelihood, model * fit.log_likelihood, rtol=1e-9)
+        np.testing.assert_allclose(other.cov("model") * model, fit.cov("model"), rtol=1e-7, atol=1e-9)
+        if sandwich:
+            np.testing.assert_allclose(other.cov(), fit.cov(), rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(other.dispersion, model * fit.dispersion, rtol=1e-7, atol=1e-9)
+
+
+@examples(60)
+@given(fittable(), st.integers(-20, 20), st.integers(-50, 50), st.booleans())
+def test_units_of_the_features(data, exponent, shift, negative):
+    X, votes, fit = data
+    scale = (-1 if negative else 1) * 2.0**exponent  # exact in floating point
+    other = fit_logistic((X + shift) * scale, votes, **EXACT)
+    np.testing.assert_allclose(other.coef[1:] * scale, fit.coef[1:], rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(other.coef[0] + shift * scale * other.coef[1:].sum(), fit.coef[0], rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(other.stderr()[1:] * abs(scale), fit.stderr()[1:], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(other.log_likelihood, fit.log_likelihood, rtol=1e-9)
+
+
+def log_likelihood(eta, votes):
+    return -(votes[:, 0] @ np.logaddexp(0, -eta) + votes[:, 1] @ np.logaddexp(0, eta))
+
+
+def as_pairs(y):
+    y = np.asarray(y, dtype=float)
+    return np.column_stack([y, 1 - y]) if y.ndim == 1 else y
+
+
+def check_fit(fit, X, y, firth=False):
+    """What every fit must satisfy, whether or not there is a maximum."""
+    X, votes = np.asarray(X, dtype=float), as_pairs(y)
+    m = votes.sum(axis=1)
+    assert np.isfinite(fit.coef).all() and fit.coef.shape == (X.shape[1] + 1,)
+    assert fit.separation in ("none", "quasi", "complete") and fit.n_items == (m > 0).sum()
+    assert repr(fit).startswith("LogisticFit(")
+    with np.errstate(over="ignore", invalid="ignore"):
+        eta = fit.coef[0] + X @ fit.coef[1:]
+        size = np.abs(fit.coef[0]) + np.abs(X) @ np.abs(fit.coef[1:])
+    assert np.isfinite(fit.log_likelihood) and fit.log_likelihood <= 0 and fit.deviance >= -1e-9 * (1 + m.sum())
+    if not np.isfinite(size).all():
+        return
+    rounding = 1e-14 * size.max()
+    assert fit.log_likelihood == pytest.approx(log_likelihood(eta, votes), rel=1e-9, abs=(1e-12 + rounding) * (1 + m.sum()))
+    if fit.converged and not firth:
+        assert fit.separation == "none"
+        # The score vanishes: votes and their expectations have the same sum, and the same products with the features.
+        residual = votes[:, 0] - m / (1 + np.exp(-np.clip(eta, -700, 700)))
+        z = X - X.mean(axis=0)
+        z = np.column_stack([np.ones(len(X)), z / np.maximum(np.abs(z).max(axis=0), 1e-300)])
+        assert np.abs(residual @ z).max() <= (1e-6 + rounding) * m.sum()
+
+
+@examples(200)
+@given(items(), st.data())
+def test_fit_of_plausible_data(data, more):
+    X, y = data
+    kwargs = more.draw(st.sampled_from([{}, {}, {"method": "firth"}, {"max_iter": 3}, {"tol": 1e-12}]))
+    fit = attempt(sl.fit_logistic, X, y, **kwargs)
+    kind = attempt(sl.find_separation, X, y)
+    if fit is not None:
+        check_fit(fit, X, y, firth="method" in kwargs)
+        assert fit.separation == kind or np.linalg.cond(np.column_stack([np.ones(len(X)), X])) > 1e6
+        if kind != "none" and "method" not in kwargs:
+            assert not fit.converged
+
+
+@examples(120)
+@given(items(), st.one_of(ODD, st.sampled_from(["model", "sandwich"])), st.one_of(ODD, st.floats(0, 1)))
+def test_uncertainty_of_a_fit(data, kind, level):
+    X, y = data
+    fit = attempt(sl.fit_logistic, X, y)
+    if fit is None:
+        fit = sl.fit_logistic(X6, Y6)
+    cov, stderr = attempt(fit.cov, kind), attempt(fit.stderr, kind)
+    table = attempt(fit.summary, level=level)
+    if cov is not None and np.isfinite(cov).all():
+        d = np.sqrt(np.maximum(np.diag(cov), 0))  # where every vote is met exactly, zero up to rounding
+        np.testing.assert_array_equal(stderr, d)
+        scaled = cov / np.where(d > 0, d, 1) / np.where(d > 0, d, 1)[:, None]
+        np.testing.assert_allclose(scaled, scaled.T, atol=1e-6)
+        if kind == "model" and fit.converged:
+            assert np.linalg.eigvalsh(scaled).min() > -1e-6
+    if table is not None:
+        known = np.isfinite(table["stderr"])
+        assert (table["lower"] <= table["coef"])[known].all() and (table["coef"] <= table["upper"])[known].all()
+        assert table["pvalue"][known & np.isfinite(table["z"])].between(0, 1).all()
+
+
+def rounding(X, coef):
+    """Error (n,) of linear predictors computed twice: each, and its intercept, is a sum of p + 1 such terms.
+
+    Of features of 1e6 that differ by 1e-5, whose coefficients are near 1e5, five digits are left.
+    """
+    return 4 * len(coef) * np.finfo(float).eps * (abs(coef[0]) + np.abs(X) @ np.abs(coef[1:]))
+
+
+@examples(60)
+@given(st.data())
+def test_a_batch_is_its_single_fits(data):
+    X = np.stack([data.draw(features(n=12, p=2)) for _ in range(3)])
+    y = data.draw(hnp.arrays(int, (3, 12), elements=st.integers(0, 1)))
+    batch = attempt(sl.fit_logistic_batch, X, y)
+    single = [attempt(sl.fit_logistic, *pair) for pair in zip(X, y)]
+    assert (batch is None) == any(fit is None for fit in single)
+    if batch is not None:
+        assert repr(batch).startswith("BatchFit(3 data sets")
+        for k, fit in enumerate(single):
+            assert batch.converged[k] == fit.converged
+            if fit.converged:
+                tau = 1 / (1 + np.exp(-(batch.coef[k, 0] + X[k] @ batch.coef[k, 1:])))
+                error = np.abs(tau - fit.posterior(X[k])[:, 0])
+                assert (error <= 1e-6 + rounding(X[k], fit.coef) / 4).all()
+
+
+# ------------------------------------------------------------------ Firth's penalty
+
+
+SEPARATED = [
+    # features, labels or counts
+    ([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]),
+    ([[1.0], [2.0], [2.0], [3.0]], [0, 0, 1, 1]),
+    ([[0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1]),
+    ([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [2.0, 1.0]], [0, 1, 1, 1, 1]),
+    ([[1.0], [2.0], [3.0], [4.0]], [1, 1, 1, 1]),  # one class only
+    ([[1.0], [2.0], [3.0], [4.0]], [[7, 0], [300, 0], [0, 4], [0, 9]]),
+    ([[1.0], [2.0], [3.0], [4.0]], [[7, 0], [3, 0], [1, 1], [0, 9]]),
+]
+
+
+def as_arrays(X, votes):
+    votes = np.asarray(votes, float)
+    counts = votes if votes.ndim == 2 else np.column_stack([votes, 1 - votes])
+    return np.column_stack([np.ones(len(X)), X]), counts
+
+
+def penalised(X, votes, penalty=0.5):
+    """The log-likelihood plus ``penalty`` times log det of the information, as a function of the coefficients."""
+    x, counts = as_arrays(X, votes)
+
+    def value(beta):
+        eta = x @ beta
+        weight = counts.sum(axis=1) * expit(eta) * expit(-eta)
+        sign, log_det = np.linalg.slogdet((x.T * weight) @ x)
+        assert sign > 0
+        return counts[:, 0] @ log_expit(eta) + counts[:, 1] @ log_expit(-eta) + penalty * log_det
+
+    return value
+
+
+def modified_score(X, votes, beta, penalty=0.5):
+    """Firth's: votes less their expectation, plus leverage times (1/2 - tau); ``penalty`` 0 is maximum likelihood."""
+    x, counts = as_arrays(X, votes)
+    m, tau = counts.sum(axis=1), expit(x @ beta)
+    weight = m * tau * (1 - tau)
+    leverage = weight * np.einsum("ji,ik,jk->j", x, np.linalg.inv((x.T * weight) @ x), x)
+    return x.T @ (counts[:, 0] - m * tau + 2 * penalty * leverage * (0.5 - tau))
+
+
+def climb(X, votes):
+    """The best of several searches, each polished by the roots of the modified score."""
+    value = penalised(X, votes)
+    q = np.shape(X)[1] + 1
+    rng = np.random.default_rng(0)
+    starts = [np.zeros(q), *rng.normal(size=(4, q))]
+    found = [
+        optimize.minimize(
+            lambda b: -value(b),
+            s,
+            method="Nelder-Mead",
+            options={"xatol": 1e-6, "fatol": 1e-10, "maxiter": 20_000, "maxfev": 20_000},
+        )
+        for s in starts
+    ]
+    best = min(found, key=lambda f: f.fun)
+    root = optimize.root(lambda b: modified_score(X, votes, b), best.x, tol=1e-13)
+    return root.x, value(root.x), -best.fun
+
+
+def test_modified_score_is_the_derivative_of_the_penalised_likelihood():
+    """The two helpers of this file agree with each other, so that either may judge the package."""
+    for labels in (True, False):
+        X, votes = logistic_data(3, n=20, labels=labels)
+        beta = np.array([0.3, -0.7, 0.5])
+        for penalty in (0, 0.5, 0.25):
+            slopes = optimize.approx_fprime(beta, penalised(X, votes, penalty), 1e-6)
+            # 1e-4: forward differences.
+            np.testing.assert_allclose(modified_score(X, votes, beta, penalty), slopes, atol=1e-4)
+
+
+@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_is_the_maximum_of_the_penalised_likelihood(labels, seed):
+    X, votes = logistic_data(seed, n=25, p=1 + seed % 3, labels=labels)
+    fit = fit_logistic(X, votes, method="firth")
+    beta, top, searched = climb(X, votes)
+    # 1e-7: tol = 1e-8 on the linear predictor, and features of size one.
+    np.testing.assert_allclose(fit.coef, beta, atol=1e-7)
+    # 1e-9: flat at the top; the search by values alone ends no higher.
+    assert penalised(X, votes)(fit.coef) == pytest.approx(top, abs=1e-9) and searched <= top + 1e-9
+    assert np.abs(modified_score(X, votes, fit.coef)).max() < 1e-6
+    # Negative: not the maximum of another penalty, half or double, nor of none.
+    for penalty in (0, 0.25, 1):
+        assert np.abs(modified_score(X, votes, fit.coef, penalty)).max() > 1e-3, penalty
+
+
+@pytest.mark.parametrize("X, votes", SEPARATED)
+def test_separated_labels_have_a_finite_estimate(X, votes):
+    """And no warning: every warning is an error in these tests."""
+    fit = fit_logistic(X, votes, method="firth")
+    assert fit.converged and np.isfinite(fit.coef).all()
+    assert fit.separation == find_separation(X, votes) != "none"
+    assert np.abs(modified_score(X, votes, fit.coef)).max() < 1e-6
+    np.testing.assert_allclose(fit.coef, climb(X, votes)[0], atol=1e-6)  # tol times the flatter curvature here
+    assert np.isfinite(fit.stderr("model")).all() and np.all(fit.stderr("model") > 0)
+    assert fit.separation in repr(fit) and "NOT" not in repr(fit)
+    with pytest.warns(SeparationWarning):  # where maximum likelihood fails
+        fit_logistic(X, votes)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_always_converges_on_small_separated_samples(seed):
+    rng = np.random.default_rng(seed)
+    p = 1 + seed % 8
+    X = rng.normal(size=(p + 3 + seed % 5, p)) * 10.0 ** rng.integers(-2, 3, p)
+    y = (X[:, 0] > np.median(X[:, 0])).astype(int)  # the first feature separates
+    fit = fit_logistic(X, y, method="firth")
+    assert fit.converged and fit.separation == "complete"
+    unit = X / np.abs(X).max(axis=0)
+    # 1e-6 on features of size one, as asked for.
+    assert np.abs(modified_score(unit, y, np.r_[fit.coef[0], fit.coef[1:] * np.abs(X).max(axis=0)])).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [[3, 5], [9, 2]],
+        [[0, 5], [9, 2]],
+        [[0, 5], [9, 0]],
+        [[1, 0], [0, 1]],
+        [[1000, 1], [30, 7]],
+        [[3, 5], [9, 2], [4, 4]],
+        [[0, 8], [9, 0], [4, 4]],
+        [[1, 2], [0, 3], [6, 0], [2, 2]],
+    ],
+)
+def test_saturated_tables_have_half_a_vote_added_to_each_cell(table):
+    """Closed form: each group's log-likelihood gains log(tau (1 - tau)) / 2, half a vote for and half against."""
+    table = np.array(table)
+    X = np.eye(len(table))[:, 1:]
+    logits = np.log((table[:, 0] + 0.5) / (table[:, 1] + 0.5))
+    fit = fit_logistic(X, table, method="firth")
+    # 1e-7: tol = 1e-8 on each linear predictor, of which two are subtracted.
+    np.testing.assert_allclose(fit.coef, np.r_[logits[0], logits[1:] - logits[0]], atol=1e-7)
+    np.testing.assert_allclose(fit.posterior(X)[:, 0], (table[:, 0] + 0.5) / (table.sum(axis=1) + 1), atol=1e-8)
+    # The log-likelihood reported is that of the data, without penalty and without the added halves.
+    expected = (table * np.log((table + 0.5) / (table.sum(axis=1, keepdims=True) + 1))).sum()
+    assert fit.log_likelihood == pytest.approx(expected, abs=1e-7)
+
+
+def test_covariance_is_that_of_the_data_at_the_estimate():
+    X, counts = logistic_data(1, n=40, labels=False)
+    fit = fit_logistic(X, counts, method="firth")
+    x, _ = as_arrays(X, counts)
+    m, tau = counts.sum(axis=1), expit(x @ fit.coef)
+    np.testing.assert_allclose(fit.cov("model"), np.linalg.inv((x.T * (m * tau * (1 - tau))) @ x), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_are_repeated_labels_for_firth(seed):
+    X, counts = logistic_data(seed, n=30, labels=False)
+    rows = np.repeat(np.arange(30), counts.sum(axis=1))
+    y = np.concatenate([[1] * s + [0] * r for s, r in counts]).astype(int)
+    one, other = fit_logistic(X, counts, method="firth"), fit_logistic(X[rows], y, method="firth")
+    np.testing.assert_allclose(one.coef, other.coef, atol=1e-7)  # tol of each
+    assert one.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-7)
+    # Each vote twice is not the same estimate: the penalty stays while the votes double.
+    assert np.abs(fit_logistic(X, 2 * counts, method="firth").coef - one.coef).max() > 1e-3
+
+
+def test_bias_is_smaller_than_that_of_maximum_likelihood():
+    """Forty items, slope 1: maximum likelihood overshoots by about a tenth, Firth's estimate by next to nothing."""
+    rng = np.random.default_rng(0)
+    true, slopes = np.array([0.5, 1.0]), []
+    for _ in range(1000):
+        X = rng.normal(size=(40, 1))
+        y = (rng.random(40) < expit(true[0] + true[1] * X[:, 0])).astype(int)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", SeparationWarning)  # none of these samples is separated: both estimates exist
+            slopes.append([fit_logistic(X, y, method=method).coef[1] for method in ("mle", "firth")])
+    (mle, firth), error = np.mean(slopes, axis=0) - true[1], np.std(slopes, axis=0) / np.sqrt(len(slopes))
+    assert mle > 5 * error[0]
+    # Four standard errors (5 points) and a term of second order, (1/40)^2 times some tens.
+    assert abs(firth) < 4 * error[1] + 0.02 and abs(firth) < mle / 3
+
+
+def test_estimates_come_together_as_votes_grow():
+    X, _ = logistic_data(5, n=30)
+    votes = np.random.default_rng(5).binomial(1000, expit(0.3 + X[:, 0]))
+    counts = np.column_stack([votes, 1000 - votes])
+    mle, firth = (fit_logistic(X, counts, method=method).coef for method in ("mle", "firth"))
+    # The penalty is worth half a vote a coefficient, of 30,000.
+    assert 1e-6 < np.abs(mle - firth).max() < 1e-3
+
+
+def test_too_few_steps_of_firth():
+    """Ten times max_iter is allowed; a tolerance below rounding is never met."""
+    X, y = logistic_data(6, n=25)
+    with pytest.warns(ConvergenceWarning, match="no convergence after 10 steps"):
+        fit = fit_logistic(X, y, method="firth", max_iter=1, tol=1e-300)
+    assert not fit.converged and "NOT converged" in repr(fit)
+
+
+def test_tol_of_firth_bounds_the_error_of_the_linear_predictor():
+    """As documented: the error left, and not the last step, which is smaller where the iteration converges slowly."""
+    for X, votes in SEPARATED:
+        beta = climb(X, votes)[0]
+        for tol in (1e-2, 1e-4, 1e-6):
+            fit = fit_logistic(X, votes, method="firth", tol=tol)
+            assert np.abs((fit.coef[0] + X @ fit.coef[1:]) - (beta[0] + X @ beta[1:])).max() <= tol

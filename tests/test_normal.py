@@ -3,9 +3,12 @@
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from scipy import integrate, stats
+from strategies import SEED, answered, examples
 
-from softlabel import TwoClassNormal, sample_votes
+from softlabel import TwoClassNormal
 
 GENERAL = [
     TwoClassNormal([1.0, -0.5], [-0.3, 0.4], [[1.5, 0.6], [0.6, 0.8]], prior1=0.3),
@@ -62,16 +65,17 @@ def test_limit_of_the_excess_error(delta, expected):
     assert model.excess_error() == pytest.approx(np.trace(J @ np.linalg.inv(info)), rel=1e-12)
 
 
-@pytest.mark.parametrize("delta, efficiency", [(1, 0.995), (1.5, 0.968), (2, 0.899), (2.5, 0.786), (3, 0.641),
-                                               (3.5, 0.486), (4, 0.343)])
+@pytest.mark.parametrize(
+    "delta, efficiency", [(1, 0.995), (1.5, 0.968), (2, 0.899), (2.5, 0.786), (3, 0.641), (3.5, 0.486), (4, 0.343)]
+)
 def test_efron_1975(delta, efficiency):
     """Efficiency of logistic regression to the normal discriminant rule, three printed digits."""
     i00 = TwoClassNormal.canonical(delta).fisher_information()[0, 0]
     assert (1 + delta**2 / 4) * 4 * i00 == pytest.approx(efficiency, abs=5.1e-4)
 
 
-@pytest.mark.parametrize("delta", [0.01, 1, 2, 3, 4, 20])
-@pytest.mark.parametrize("p", [1, 2, 5])
+@pytest.mark.parametrize("delta", [0.01, 2, 20])
+@pytest.mark.parametrize("p", [1, 5])
 def test_bayes_error_is_phi_of_minus_half_delta(delta, p):
     model = TwoClassNormal.canonical(delta, p=p)
     assert model.bayes_error() == pytest.approx(stats.norm.cdf(-delta / 2), rel=1e-13)
@@ -79,25 +83,7 @@ def test_bayes_error_is_phi_of_minus_half_delta(delta, p):
     np.testing.assert_allclose(model.coef, [0, delta] + [0] * (p - 1), atol=1e-15)
 
 
-def test_bayes_error_of_unequal_priors():
-    # Phi(-d/2 - log(k)/d) pi_1 + Phi(-d/2 + log(k)/d) pi_2 with k = pi_1 / pi_2: textbook formula.
-    d, pi = 1.7, 0.8
-    t = np.log(pi / (1 - pi)) / d
-    expected = pi * stats.norm.cdf(-d / 2 - t) + (1 - pi) * stats.norm.cdf(-d / 2 + t)
-    assert TwoClassNormal.canonical(d, prior1=pi).bayes_error() == pytest.approx(expected, rel=1e-13)
-
-
 # ------------------------------------------------------------------ general position
-
-
-@pytest.mark.parametrize("model", GENERAL, ids=ids)
-def test_posterior_is_bayes_rule_and_a_logistic_regression(model):
-    Y, _ = model.sample(50, rng=0)
-    one, two = density(model, Y)
-    tau = model.posterior(Y)
-    np.testing.assert_allclose(tau, np.column_stack([one, two]) / (one + two)[:, None], rtol=1e-10)  # rounding
-    eta = model.coef[0] + Y @ model.coef[1:]
-    np.testing.assert_allclose(tau[:, 0] / tau[:, 1], np.exp(eta), rtol=1e-10)
 
 
 def test_posterior_columns_do_not_round_to_zero():
@@ -156,27 +142,7 @@ def test_error_curvature_is_half_the_hessian_of_the_error_rate(model):
                 H[i, k] = float(mpmath.diff(lambda *c: exact_error_rate(model, c), tuple(b), order))
     J = model.error_curvature()
     np.testing.assert_allclose(J, H / 2, atol=1e-10)  # the rule itself is rounded to 1e-16
-    # And of the package's own error rate, by second differences: h^2 truncation.
-    h = 1e-3
-    steps = h * np.eye(q)
-    rate = model.error_rate
-    differences = [[(rate(model.coef + u + v) - rate(model.coef + u - v) - rate(model.coef - u + v)
-                     + rate(model.coef - u - v)) / (4 * h**2) for v in steps] for u in steps]
-    np.testing.assert_allclose(J, np.array(differences) / 2, atol=1e-5)
     np.testing.assert_allclose(J @ model.coef, 0, atol=1e-14)  # a multiple of a rule is the same rule
-
-
-def test_fisher_information_by_quadrature_p1():
-    model = GENERAL[1]
-
-    def entry(k):
-        def integrand(y):
-            one, two = density(model, [y])
-            return one * two / (one + two) * y**k
-        return integrate.quad(integrand, -4, 8, epsabs=1e-13, epsrel=1e-12, limit=200)[0]
-
-    expected = [[entry(0), entry(1)], [entry(1), entry(2)]]
-    np.testing.assert_allclose(model.fisher_information(), expected, rtol=1e-9)  # tolerance of quad
 
 
 def test_fisher_information_by_double_quadrature_p2():
@@ -201,7 +167,7 @@ def test_fisher_information_by_double_quadrature_p2():
 
 @pytest.mark.parametrize("model", GENERAL, ids=ids)
 def test_fisher_information_by_monte_carlo(model):
-    size = 400_000
+    size = 200_000
     Y, z = model.sample(size, rng=4)
     x = np.column_stack([np.ones(size), Y])
     score = x * (z - model.posterior(Y)[:, 0])[:, None]
@@ -209,18 +175,23 @@ def test_fisher_information_by_monte_carlo(model):
     error = products.std(axis=0) / np.sqrt(size)
     # Covariance of the score of a true label, drawn and not derived: five standard errors.
     assert np.all(np.abs(products.mean(axis=0) - model.fisher_information()) < 5 * error)
-    assert np.all(error < 0.01 * np.sqrt(np.outer(*[np.diag(model.fisher_information())] * 2)) * 2)
+    assert np.all(error < 0.015 * np.sqrt(np.outer(*[np.diag(model.fisher_information())] * 2)) * 2)
 
 
 @pytest.mark.parametrize("delta", [1e-3, 8.0, 20.0, 40.0])
 def test_information_and_curvature_at_extreme_distances(delta):
     info = TwoClassNormal.canonical(delta).fisher_information()
     with mpmath.workdps(30):
+
         def integrand(t):
             return mpmath.npdf(t, mpmath.mpf(delta) / 2) / 2 / (1 + mpmath.exp(delta * t))
-        expected = [float(2 * mpmath.quad(lambda t: t**k * integrand(t), [*(j / delta for j in range(0, 41, 2)), 60]))
-                    if delta > 1 else float(mpmath.quad(lambda t: t**k * integrand(t), range(-40, 41, 4)))
-                    for k in (0, 2)]
+
+        expected = [
+            float(2 * mpmath.quad(lambda t: t**k * integrand(t), [*(j / delta for j in range(0, 41, 2)), 60]))
+            if delta > 1
+            else float(mpmath.quad(lambda t: t**k * integrand(t), range(-40, 41, 4)))
+            for k in (0, 2)
+        ]
     # Relative 1e-8: the entries fall to 1e-89, where an absolute tolerance would compare nothing.
     np.testing.assert_allclose([info[0, 0], info[1, 1]], expected, rtol=1e-8)
     assert np.isfinite(TwoClassNormal.canonical(delta).excess_error())
@@ -233,8 +204,11 @@ def test_information_and_curvature_at_extreme_distances(delta):
 def test_affine_maps_of_the_features_change_nothing_that_matters(model):
     p = len(model.mean1)
     rng = np.random.default_rng(5)
-    for A, b in [(rng.normal(size=(p, p)) + 2 * np.eye(p), rng.normal(size=p)), (1e4 * np.eye(p), np.full(p, 7.0)),
-                 (np.diag(np.logspace(-2, 2, p)), np.zeros(p))]:
+    for A, b in [
+        (rng.normal(size=(p, p)) + 2 * np.eye(p), rng.normal(size=p)),
+        (1e4 * np.eye(p), np.full(p, 7.0)),
+        (np.diag(np.logspace(-2, 2, p)), np.zeros(p)),
+    ]:
         cov = A @ model.cov @ A.T
         other = TwoClassNormal(A @ model.mean1 + b, A @ model.mean2 + b, (cov + cov.T) / 2, model.prior1)
         # 1e-8: rounding, enlarged by the condition of A.
@@ -245,17 +219,6 @@ def test_affine_maps_of_the_features_change_nothing_that_matters(model):
         # x -> L x for x = (1, y), so the information becomes L I L'.
         L = np.block([[np.ones((1, 1)), np.zeros((1, p))], [b[:, None], A]])
         np.testing.assert_allclose(other.fisher_information(), L @ model.fisher_information() @ L.T, rtol=1e-7)
-
-
-@pytest.mark.parametrize("model", GENERAL, ids=ids)
-def test_swapping_the_classes(model):
-    swapped = TwoClassNormal(model.mean2, model.mean1, model.cov, 1 - model.prior1)
-    np.testing.assert_allclose(swapped.coef, -model.coef, rtol=1e-12)
-    np.testing.assert_allclose(swapped.fisher_information(), model.fisher_information(), rtol=1e-9)
-    np.testing.assert_allclose(swapped.error_curvature(), model.error_curvature(), rtol=1e-9, atol=1e-15)
-    assert swapped.bayes_error() == pytest.approx(model.bayes_error(), rel=1e-12)
-    Y, _ = model.sample(10, rng=7)
-    np.testing.assert_allclose(swapped.posterior(Y), model.posterior(Y)[:, ::-1], rtol=1e-10)
 
 
 def test_more_features_cost_more():
@@ -293,19 +256,73 @@ def test_sample_shapes_and_seeds():
     assert (model.sample(7, rng=1)[0] != Y).all()
 
 
-def test_labels_drawn_from_the_posterior_err_as_often_as_expected():
-    model = TwoClassNormal.canonical(2.0)
-    size = 100_000
-    Y, z = model.sample(size, rng=9)
-    wrong = (sample_votes(model.posterior(Y), 1, rng=10)[:, 0] != z).mean()
-    assert abs(wrong - 0.2248) < 5 * np.sqrt(0.2248 * 0.7752 / size)  # five standard errors
-
-
-def test_is_frozen_and_keeps_its_own_arrays():
-    mean = np.array([1.0, 0.0])
-    model = TwoClassNormal(mean, [0, 0], np.eye(2))
-    mean[0] = 99
-    assert model.mean1[0] == 1
+def test_is_frozen_and_readable():
     with pytest.raises(AttributeError):
-        model.prior1 = 0.1
-    assert "np.float64" not in repr(model)
+        GENERAL[0].prior1 = 0.1
+    assert "np.float64" not in repr(GENERAL[0])
+
+
+# ------------------------------------------------------------------ extremes
+
+
+@pytest.mark.parametrize("factor", [5e-324, 1e-310, 1e-200, 1e-160, 1e160, 1e200, 1e300])
+def test_error_rate_of_rules_of_any_length(factor):
+    """A rule multiplied by a positive number is the same rule, also where its squares underflow or overflow."""
+    model = TwoClassNormal([2.0, 0.5], [-1.0, 0.0], [[2.0, 0.3], [0.3, 1.0]], prior1=0.3)
+    for rule in ([1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [-2.0, 1.0, 3.0]):
+        assert model.error_rate(np.array(rule) * factor) == pytest.approx(model.error_rate(rule), rel=1e-12)
+
+
+@pytest.mark.parametrize("delta", [1e-300, 1e-160, 100, 1e3, 1e200, 1e308])
+def test_classes_almost_equal_or_far_apart(delta):
+    """Right values, or an error that names delta: no division by zero and no singular matrix."""
+    half_error = stats.norm.cdf(-delta / 2)
+    try:
+        model = TwoClassNormal.canonical(delta)
+        assert model.delta == pytest.approx(delta, rel=1e-12)
+        assert model.bayes_error() == pytest.approx(half_error, rel=1e-9)
+        assert model.excess_error() >= 0
+    except ValueError as error:
+        assert "delta" in str(error) or "mean" in str(error)  # noqa: PT017
+
+
+@st.composite
+def models(draw):
+    p = draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(SEED))
+    root = rng.normal(size=(p, p)) + 2 * np.eye(p)
+    unit = 10.0 ** draw(st.integers(-6, 6))
+    prior1 = draw(st.one_of(st.floats(0.01, 0.99), st.sampled_from([1e-12, 0.5])))
+    mean1, mean2, cov = unit * rng.normal(size=p), unit * rng.normal(size=p), unit**2 * root @ root.T
+    return mean1, mean2, (cov + cov.T) / 2, prior1
+
+
+@examples(60)
+@given(models(), st.integers(1, 20), SEED)
+def test_two_normal_classes(parameters, n, seed):
+    mean1, mean2, cov, prior1 = parameters
+    model = answered(TwoClassNormal, *parameters)
+    assume(model.delta < 30)
+    Y, z = answered(model.sample, n, seed)
+    assert Y.shape == (n, len(mean1)) and set(z) <= {0, 1}
+    tau = answered(model.posterior, Y)
+    logit = (
+        np.log(prior1)
+        - np.log1p(-prior1)
+        + stats.multivariate_normal(mean1, cov).logpdf(Y)
+        - stats.multivariate_normal(mean2, cov).logpdf(Y)
+    )
+    np.testing.assert_allclose(np.log(tau[:, 0]) - np.log(tau[:, 1]), logit, rtol=1e-6, atol=1e-6)
+    best = answered(model.bayes_error)
+    cut = np.log(prior1 / (1 - prior1)) / model.delta
+    right = prior1 * stats.norm.cdf(-model.delta / 2 - cut) + (1 - prior1) * stats.norm.cdf(-model.delta / 2 + cut)
+    assert best == pytest.approx(right, rel=1e-6)
+    rng = np.random.default_rng(seed)
+    rules = rng.normal(size=(5, len(mean1) + 1)) * 10.0 ** rng.integers(-200, 200)
+    errors = answered(model.error_rate, rules)
+    assert np.all((errors >= best * (1 - 1e-9)) & (errors <= 1))
+    information, curvature = answered(model.fisher_information), answered(model.error_curvature)
+    unit = np.sqrt(np.diag(information))
+    assert np.linalg.eigvalsh(information / unit / unit[:, None]).min() > 0
+    assert np.all(np.abs(curvature @ model.coef) <= 1e-7 * (np.abs(curvature) @ np.abs(model.coef)))
+    assert answered(model.excess_error) >= 0

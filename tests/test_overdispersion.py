@@ -1,18 +1,36 @@
-"""estimate_alpha0: the maximum of the likelihood, with both ends of the range as values."""
+"""alpha0: the maximum of the likelihood, both ends of the range as values; bootstrap, intervals, and the test of alpha0 = inf.
+
+Against R, mpmath, SciPy's beta-binomial, explicit resamples and simulation.
+"""
+
+import itertools
 
 import mpmath
 import numpy as np
-import pandas as pd
 import pytest
-from reference import R_ALPHA0, exact_logpmf, gastro
-from scipy import stats
+from hypothesis import given
+from reference import R_ALPHA0, exact_logpmf, gastro, logistic_data
+from scipy import optimize, stats
+from strategies import SEED, answered, attempt, examples, tables
 
-from softlabel import dm_logpmf, estimate_alpha0, fit_logistic, sample_votes
+from softlabel import (
+    alpha0_interval,
+    bootstrap_alpha0,
+    dm_logpmf,
+    estimate_alpha0,
+    fit_logistic,
+    overdispersion,
+    overdispersion_test,
+    sample_votes,
+    vote_models,
+)
 
-GRID = np.logspace(-6, 8, 141)
+UNANIMOUS = ([[5, 0], [0, 5], [5, 0], [5, 0]], [[0.5, 0.5], [0.4, 0.6], [0.7, 0.3], [0.6, 0.4]])
+EVEN = ([[5, 5]] * 4, [[0.5, 0.5]] * 4)  # less spread than independent votes have
+PER_CENT = 2.5, 97.5
 
 
-def votes_like_a_survey(seed, alpha0, n=60, m=7, g=2):
+def survey(seed, alpha0, n=60, m=7, g=2):
     rng = np.random.default_rng(seed)
     tau = rng.dirichlet(np.full(g, 0.8), size=n)
     return sample_votes(tau, m, alpha0, rng=rng), tau
@@ -21,16 +39,36 @@ def votes_like_a_survey(seed, alpha0, n=60, m=7, g=2):
 def exact_root(counts, tau, start):
     """Root of the derivative of the log-likelihood in log alpha0, by mpmath."""
     with mpmath.workdps(30):
+
         def score(log_alpha0):
             a = mpmath.exp(log_alpha0)
             total = mpmath.mpf(0)
             for s, t in zip(counts, tau):
                 total -= sum(1 / (a + k) for k in range(int(sum(s))))
                 for s_i, t_i in zip(s, t):
-                    t_i = mpmath.mpf(float(t_i))
-                    total += sum(t_i / (a * t_i + k) for k in range(int(s_i)))
+                    p = mpmath.mpf(float(t_i))
+                    total += sum(p / (a * p + k) for k in range(int(s_i)))
             return total
+
         return float(mpmath.exp(mpmath.findroot(score, mpmath.log(start))))
+
+
+def betabinom_log_likelihood(counts, tau, alpha0):
+    """Of two classes, by SciPy; alpha0 = inf is the binomial."""
+    s, m, t, u = counts[:, 0], counts.sum(axis=1), tau[:, 0], tau[:, 1]
+    if np.isinf(alpha0):
+        return stats.binom.logpmf(s, m, t).sum()
+    return stats.betabinom.logpmf(s, m, alpha0 * t, alpha0 * u).sum()
+
+
+def relative_difference(a, b):
+    """Zero where both are 0 or both infinite."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(a == b, 0.0, np.abs(a / b - 1))
+
+
+# ------------------------------------------------------------------ the estimate
 
 
 @pytest.mark.parametrize("labels, alpha0, printed", [("truth", 5.4739326, 5.47), ("votes", 5.1678575, 5.17)])
@@ -49,47 +87,50 @@ def test_gastroenterology(labels, alpha0, printed):
 
 
 @pytest.mark.parametrize("g", [2, 3])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("alpha0", [0.1, 3.0, 40.0, np.inf])
-def test_no_value_on_a_grid_is_better(seed, alpha0, g):
-    counts, tau = votes_like_a_survey(seed, alpha0, g=g)
+def test_is_a_root_of_the_score(seed, alpha0, g):
+    counts, tau = survey(seed, alpha0, g=g)
     fit = estimate_alpha0(counts, tau)
-    others = [dm_logpmf(counts, tau, a).sum() for a in [*GRID, np.inf]]
-    # 1e-10: rounding of a sum of 60 log-probabilities.
-    assert fit.log_likelihood >= max(others) - 1e-10
-    assert fit.multinomial_log_likelihood == pytest.approx(others[-1], rel=1e-13)
+    assert fit.multinomial_log_likelihood == pytest.approx(dm_logpmf(counts, tau, np.inf).sum(), rel=1e-13)
+    expected = sum(float(exact_logpmf(s, t, fit.alpha0)) for s, t in zip(counts, tau))
+    assert fit.log_likelihood == pytest.approx(expected, rel=1e-12)
     if 0 < fit.alpha0 < np.inf:
-        assert fit.log_likelihood == pytest.approx(dm_logpmf(counts, tau, fit.alpha0).sum(), rel=1e-13)
-        # A maximum and not just a high point: the score of mpmath vanishes here.
         assert fit.alpha0 == pytest.approx(exact_root(counts, tau, fit.alpha0), rel=1e-8)
+
+
+@examples(100)
+@given(tables(), SEED)
+def test_estimate_is_the_maximum_and_inside_its_intervals(data, seed):
+    counts, tau = data
+    fit = attempt(estimate_alpha0, counts, tau)
+    test = attempt(overdispersion_test, counts, tau)
+    estimates = attempt(bootstrap_alpha0, counts, tau, 10, seed)
+    interval = attempt(alpha0_interval, counts, tau, 0.9, "likelihood")
+    ends = attempt(alpha0_interval, counts, tau, 0.9, "bootstrap", 10, seed)
+    assert len({answer is None for answer in (fit, test, estimates, interval, ends)}) == 1
+    answered(estimate_alpha0, counts, tau)
+    others = [dm_logpmf(counts, tau, a).sum() for a in [*np.logspace(-8, 10, 37), np.inf]]
+    rounding = 1e-9 + 1e-12 * abs(min(others))
+    assert fit.log_likelihood >= max(others) - rounding and 0 <= fit.alpha0 <= np.inf
+    assert fit.multinomial_log_likelihood == pytest.approx(others[-1], rel=1e-12)
+    assert "alpha0 = " in repr(fit) and "np.float64" not in repr(fit)
+    assert test.statistic == pytest.approx(2 * (fit.log_likelihood - others[-1]), abs=2 * rounding) and 0 <= test.pvalue <= 1
+    assert estimates.shape == (10,) and np.all(estimates >= 0)
+    assert interval[0] <= fit.alpha0 * (1 + 1e-6) and fit.alpha0 <= interval[1] * (1 + 1e-6)
+    assert estimates.min() <= ends[0] <= ends[1] <= estimates.max()
 
 
 @pytest.mark.parametrize("alpha0", [0.3, 1.0, 10.0, 50.0])
 @pytest.mark.parametrize("g", [2, 3])
 def test_recovers_the_alpha0_that_made_the_votes(alpha0, g):
-    counts, tau = votes_like_a_survey(1, alpha0, n=4000, m=20, g=g)
+    counts, tau = survey(1, alpha0, n=4000, m=20, g=g)
     estimate = estimate_alpha0(counts, tau).alpha0
     h = 0.05  # second difference of the log-likelihood in log alpha0: its curvature gives the standard error
     at = [dm_logpmf(counts, tau, alpha0 * np.exp(k * h)).sum() for k in (-1, 0, 1)]
     error = 1 / np.sqrt(-(at[0] - 2 * at[1] + at[2]) / h**2)
     # Five standard errors, and the standard error is small enough to tell alpha0 from 1 + alpha0 or alpha0 / 2.
     assert error < 0.1 and abs(np.log(estimate / alpha0)) < 5 * error
-
-
-def test_infinite_where_the_votes_vary_less_than_chance():
-    counts = [[5, 5], [5, 5], [5, 5], [2, 8]]
-    fit = estimate_alpha0(counts, [[0.5, 0.5]] * 3 + [[0.2, 0.8]])
-    assert fit.alpha0 == np.inf and fit.log_likelihood == fit.multinomial_log_likelihood
-    expected = stats.binom.logpmf([5, 5, 5, 2], 10, [0.5, 0.5, 0.5, 0.2]).sum()
-    assert fit.log_likelihood == pytest.approx(expected, rel=1e-12)
-
-
-def test_zero_where_every_item_is_unanimous():
-    tau = np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]])
-    fit = estimate_alpha0([[9, 0], [0, 9], [9, 0]], tau)
-    assert fit.alpha0 == 0
-    # The limit: the first vote decides.
-    assert fit.log_likelihood == pytest.approx(np.log(0.7 * 0.6 * 0.5), rel=1e-12)
 
 
 def test_a_closed_form():
@@ -103,22 +144,17 @@ def test_a_closed_form():
         assert estimate_alpha0(pairs, [[0.5, 0.5]] * 100).alpha0 > 1e6
 
 
-def test_large_but_finite_estimates_are_found():
-    # From the closed form with 2 N pairs of which N - d split: a = 2 (N - d) / (2 d) = (N - d) / d.
-    for N, d in [(5000, 5), (100_000, 1)]:
-        counts = np.repeat([[2, 0], [1, 1]], [N + d, N - d], axis=0)
+def test_large_and_small_estimates_are_found():
+    # From the closed form with 2 N pairs of which N - d split: a = (N - d) / d; and with a share of q: a = 2 q / (1 - 2 q).
+    for same, split in [(5005, 4995), (100_001, 99_999), (99_999, 1)]:
+        counts = np.repeat([[2, 0], [1, 1]], [same, split], axis=0)
+        right = 2 * split / (same - split)
         # 1e-6: the likelihood is flat, its score near the root has lost as many digits.
-        assert estimate_alpha0(counts, np.full((2 * N, 2), 0.5)).alpha0 == pytest.approx((N - d) / d, rel=1e-6)
-
-
-def test_small_but_positive_estimates_are_found():
-    counts = np.repeat([[2, 0], [1, 1]], [999_999, 1], axis=0)
-    alpha0 = estimate_alpha0(counts, np.full((1_000_000, 2), 0.5)).alpha0
-    assert alpha0 == pytest.approx(2e-6 / (1 - 2e-6), rel=1e-6)  # closed form above, q = 1e-6
+        assert estimate_alpha0(counts, np.full((same + split, 2), 0.5)).alpha0 == pytest.approx(right, rel=1e-6)
 
 
 def test_items_with_no_vote_or_one_carry_no_information():
-    counts, tau = votes_like_a_survey(3, 2.0)
+    counts, tau = survey(3, 2.0)
     few = np.vstack([counts, [[0, 0], [1, 0], [0, 1]]])
     more = np.vstack([tau, [[0.3, 0.7], [0.9, 0.1], [0.5, 0.5]]])
     fit, other = estimate_alpha0(counts, tau), estimate_alpha0(few, more)
@@ -128,11 +164,14 @@ def test_items_with_no_vote_or_one_carry_no_information():
 
 
 def test_order_and_repetition_of_items_and_order_of_classes_do_not_matter():
-    counts, tau = votes_like_a_survey(4, 2.0, g=3)
+    counts, tau = survey(4, 2.0, g=3)
     alpha0 = estimate_alpha0(counts, tau).alpha0
     order = np.random.default_rng(0).permutation(len(counts))
-    for c, t in [(counts[order], tau[order]), (np.vstack([counts] * 3), np.vstack([tau] * 3)),
-                 (counts[:, [2, 0, 1]], tau[:, [2, 0, 1]])]:
+    for c, t in [
+        (counts[order], tau[order]),
+        (np.vstack([counts] * 3), np.vstack([tau] * 3)),
+        (counts[:, [2, 0, 1]], tau[:, [2, 0, 1]]),
+    ]:
         assert estimate_alpha0(c, t).alpha0 == pytest.approx(alpha0, rel=1e-10)  # rounding
     # With the classes of tau alone reversed the estimate must move.
     assert abs(estimate_alpha0(counts, tau[:, [2, 0, 1]]).alpha0 / alpha0 - 1) > 0.05
@@ -147,43 +186,326 @@ def test_unequal_numbers_of_votes():
     assert 1 < fit.alpha0 < 4
 
 
-def test_log_likelihood_has_the_binomial_coefficients():
-    counts, tau = votes_like_a_survey(6, 2.0, n=20)
-    fit = estimate_alpha0(counts, tau)
-    expected = sum(float(exact_logpmf(s, t, fit.alpha0)) for s, t in zip(counts, tau))
-    assert fit.log_likelihood == pytest.approx(expected, rel=1e-12)
-
-
-def test_tiny_probabilities():
-    """A vote for a class of probability 1e-12 says that alpha0 is finite, and breaks nothing."""
-    counts = [[7, 0], [6, 1], [7, 0]]
-    fit = estimate_alpha0(counts, [[1.0, 1e-300], [1.0, 1e-12], [1 - 1e-9, 1e-9]])
-    assert np.isfinite(fit.log_likelihood) and fit.log_likelihood >= fit.multinomial_log_likelihood
-
-
-@pytest.mark.parametrize("counts, tau", [
-    ([[1, 0], [0, 1], [0, 0]], [[0.5, 0.5], [0.3, 0.7], [0.5, 0.5]]),  # one vote an item
-    ([[3, 0], [0, 2]], [[1.0, 0.0], [0.0, 1.0]]),  # nothing is in doubt: every alpha0 gives probability one
-    ([[3, 0], [0, 1]], [[1.0, 0.0], [0.5, 0.5]]),  # the only item in doubt has one vote
-])
+@pytest.mark.parametrize(
+    "counts, tau",
+    [
+        ([[1, 0], [0, 1], [0, 0]], [[0.5, 0.5], [0.3, 0.7], [0.5, 0.5]]),  # one vote an item
+        ([[3, 0], [0, 2]], [[1.0, 0.0], [0.0, 1.0]]),  # nothing is in doubt: every alpha0 gives probability one
+        ([[3, 0], [0, 1]], [[1.0, 0.0], [0.5, 0.5]]),  # the only item in doubt has one vote
+    ],
+)
 def test_data_that_cannot_tell_alpha0_are_an_error(counts, tau):
     with pytest.raises(ValueError, match="alpha0"):
         estimate_alpha0(counts, tau)
 
 
-def test_pandas_is_aligned_by_index():
-    counts, tau = votes_like_a_survey(7, 2.0, n=30)
-    names = [f"item{k}" for k in range(30)]
-    C, T = pd.DataFrame(counts, index=names), pd.DataFrame(tau, index=names)
-    alpha0 = estimate_alpha0(counts, tau).alpha0
-    assert estimate_alpha0(C, T.sample(frac=1, random_state=0)).alpha0 == alpha0
-    with pytest.raises(ValueError, match="item3"):
-        estimate_alpha0(C, T.drop(index="item3"))
+def test_unequal_numbers_of_votes_in_every_function():
+    X, votes = logistic_data(8, labels=False)
+    tau = fit_logistic(X, votes).posterior(X)
+    assert {0, 1, 2} <= set(votes.sum(axis=1))
+    few = votes.sum(axis=1) < 2
+    for function in (
+        lambda c, t: estimate_alpha0(c, t).alpha0,
+        lambda c, t: overdispersion_test(c, t).statistic,
+        lambda c, t: alpha0_interval(c, t, method="likelihood"),
+    ):
+        # Items with no vote or one say nothing about alpha0.
+        np.testing.assert_allclose(function(votes, tau), function(votes[~few], tau[~few]), rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(dm_logpmf(votes, tau, 2.0)[votes.sum(axis=1) == 0], 0)
 
 
-def test_result_is_frozen_and_readable():
-    fit = estimate_alpha0(*votes_like_a_survey(8, 2.0))
+def test_unanimous_votes_in_every_function():
+    counts, tau = [[9, 0], [0, 9], [9, 0], [4, 0]], [[0.7, 0.3], [0.4, 0.6], [0.5, 0.5], [0.9, 0.1]]
+    assert estimate_alpha0(counts, tau).alpha0 == 0
+    np.testing.assert_array_equal(bootstrap_alpha0(counts, tau, 20, rng=0), 0)
+    low, high = alpha0_interval(counts, tau, method="likelihood")
+    assert low == 0 < high < np.inf
+    statistic, pvalue = overdispersion_test(counts, tau)
+    # At alpha0 = 0 one vote of an item stands for all: 8, 8, 8 and 3 factors less.
+    assert statistic == pytest.approx(-2 * np.log(0.7**8 * 0.6**8 * 0.5**8 * 0.9**3), rel=1e-10) and pvalue < 1e-5
+
+
+def test_votes_less_dispersed_than_multinomial_in_every_function():
+    counts, tau = [[5, 5], [5, 5], [5, 5], [2, 8]] * 5, ([[0.5, 0.5]] * 3 + [[0.2, 0.8]]) * 5
+    assert estimate_alpha0(counts, tau).alpha0 == np.inf
+    assert np.isinf(bootstrap_alpha0(counts, tau, 20, rng=0)).all()
+    assert alpha0_interval(counts, tau, rng=0) == (np.inf, np.inf)
+    low, high = alpha0_interval(counts, tau, method="likelihood")
+    assert 0 < low < high == np.inf
+    assert overdispersion_test(counts, tau) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-310])
+def test_probabilities_below_the_normal_floats(tiny):
+    """No warning of NumPy, and the value at 1e-300, from which the estimate of alpha0 no longer depends on tau."""
+    counts = [[2, 1], [0, 2], [4, 0]]
+    tau, near = ([[small, 1.0], [0.5, 0.5], [1.0, small]] for small in (tiny, 1e-300))
+    assert estimate_alpha0(counts, tau).alpha0 == pytest.approx(estimate_alpha0(counts, near).alpha0, rel=1e-9)
+    for method in ("bootstrap", "likelihood"):
+        ends = (alpha0_interval(counts, t, method=method, n_resamples=50, rng=0) for t in (tau, near))
+        np.testing.assert_allclose(*ends, rtol=1e-9)
+
+
+def test_results_are_frozen_plain_numbers():
+    fit, test = estimate_alpha0(*survey(8, 2.0)), overdispersion_test(*survey(0, 3.0))
     with pytest.raises(AttributeError):
         fit.alpha0 = 1
-    assert type(fit.alpha0) is float and type(fit.log_likelihood) is float
-    assert "alpha0" in repr(fit) and "np.float64" not in repr(fit)
+    assert (test.statistic, test.pvalue) == tuple(test)
+    ends = alpha0_interval(*survey(8, 2.0), method="likelihood")
+    assert {type(x) for x in (fit.alpha0, fit.log_likelihood, *test, *ends)} == {float}
+
+
+# ------------------------------------------------------------------ the bootstrap
+
+
+@pytest.mark.parametrize("alpha0, g", [(0.1, 2), (3.0, 2), (3.0, 3), (40.0, 2), (40.0, 3), (np.inf, 2), (np.inf, 3)])
+def test_bootstrap_is_the_estimate_on_resampled_rows(alpha0, g):
+    counts, tau = survey(11, alpha0, n=40, m=9, g=g)
+    values = bootstrap_alpha0(counts, tau, 60, rng=5)
+    # A resample is 40 items drawn with replacement; the same generator gives the same items here.
+    rows = np.random.default_rng(5).integers(40, size=(60, 40))
+    expected = [estimate_alpha0(counts[r], tau[r]).alpha0 for r in rows]
+    # 1e-4: the accuracy that bootstrap_alpha0 promises.
+    assert relative_difference(values, expected).max() < 1e-4
+    # The estimates do vary, so that equality says something (0.1 is far above 1e-4).
+    inner = [a for a in expected if 0 < a < np.inf]
+    assert len(inner) < 30 or np.std(np.log(inner)) > 0.1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_accuracy_of_the_bootstrap_where_the_likelihood_is_flat(seed):
+    """Many labellers, three classes and nearly independent votes: large estimates, found to 1e-4 as promised."""
+    rng = np.random.default_rng(seed)
+    tau = rng.dirichlet([0.3, 0.3, 0.3], size=50)
+    tau = np.clip(tau, 1e-12, 1) / np.clip(tau, 1e-12, 1).sum(axis=1, keepdims=True)
+    counts = sample_votes(tau, 22, rng=rng)
+    values = bootstrap_alpha0(counts, tau, 10, rng=seed)
+    rows = np.random.default_rng(seed).integers(50, size=(10, 50))
+    expected = [estimate_alpha0(counts[r], tau[r]).alpha0 for r in rows]
+    assert relative_difference(values, expected).max() < 1e-4
+
+
+def test_bootstrap_of_many_items_in_parts(monkeypatch):
+    """Parts of the items share out a resample: the estimates are spread as those of resamples drawn at once."""
+    counts, tau = survey(1, 3.0, n=10)
+    whole = bootstrap_alpha0(counts, tau, 20_000, rng=2)
+    monkeypatch.setattr(vote_models, "MANY", 2500)  # three items or so
+    assert len(vote_models.parts_of_votes(len(overdispersion.FINE_GRID) / 8 * (1 + counts.sum(axis=1)))) > 2
+    assert stats.ks_2samp(bootstrap_alpha0(counts, tau, 20_000, rng=1), whole).pvalue > 1e-4
+    # Negative: resamples of eight items in place of ten would be seen.
+    assert stats.ks_2samp(bootstrap_alpha0(counts[:8], tau[:8], 20_000, rng=1), whole).pvalue < 1e-9
+
+
+def test_items_are_evaluated_once_and_not_once_a_resample(monkeypatch):
+    """What makes 500 resamples cheap: their number does not change the work on the items."""
+    calls, original = [], overdispersion.VoteTerms.of_items
+    monkeypatch.setattr(overdispersion.VoteTerms, "of_items", lambda *args: calls.append(args) or original(*args))
+    numbers = []
+    for size in (10, 1000):
+        calls.clear()
+        bootstrap_alpha0(*survey(1, 3.0), n_resamples=size, rng=0)
+        numbers.append(len(calls))
+    assert numbers[0] == numbers[1] > 0
+
+
+def test_bootstrap_draws_items_with_replacement_and_equal_probability():
+    """Four items have 35 multisets: every value is one of their estimates, as often as the multinomial says."""
+    counts, tau = np.array([[6, 1], [2, 5], [0, 7], [5, 2]]), np.array([[0.6, 0.4], [0.5, 0.5], [0.3, 0.7], [0.9, 0.1]])
+    sets = list(itertools.combinations_with_replacement(range(4), 4))
+    possible = np.array([estimate_alpha0(counts[list(s)], tau[list(s)]).alpha0 for s in sets])
+    chance = np.array([stats.multinomial.pmf(np.bincount(s, minlength=4), 4, [0.25] * 4) for s in sets])
+    size = 20_000
+    values = bootstrap_alpha0(counts, tau, size, rng=1)
+    difference = relative_difference(values[:, None], possible)
+    assert difference.min(axis=1).max() < 1e-4  # the promised accuracy
+    # Multisets with the same estimate (several infinite ones) are counted together.
+    different, group = np.unique(possible, return_inverse=True)
+    assert relative_difference(different[1:], different[:-1]).min() > 1e-3  # or the count below would be of noise
+    seen = np.bincount(group[difference.argmin(axis=1)], minlength=len(different))
+    expected = np.bincount(group, chance)
+    assert stats.chisquare(seen, size * expected).pvalue > 1e-3  # fixed seed
+    # Negative: every multiset equally often (weights drawn by stars and bars).
+    assert stats.chisquare(seen, size * np.bincount(group) / len(sets)).pvalue < 1e-9
+
+
+@pytest.mark.parametrize("labels, low, high", [("truth", 3.3, 11.3), ("votes", 3.0, 10.6)])
+def test_interval_ends_on_the_real_data(labels, low, high):
+    X, counts, y = gastro()
+    tau = fit_logistic(X, y if labels == "truth" else counts).posterior(X)
+    values = bootstrap_alpha0(counts, tau, 20_000, rng=2)
+    ends = np.percentile(values, PER_CENT)
+    # Half a unit of the last digit, and three Monte Carlo errors: at the upper end 0.6 for 500 resamples, so 0.1 for 20,000;
+    # at the lower end a sixth of that.
+    assert abs(ends[0] - low) < 0.05 + 0.05 and abs(ends[1] - high) < 0.05 + 0.3
+    # The error quoted for 500 resamples is right to a third (40 batches know it to 11%).
+    batches = np.percentile(values.reshape(40, 500), PER_CENT[1], axis=1)
+    assert batches.std(ddof=1) == pytest.approx(0.6, rel=1 / 3)
+    assert alpha0_interval(counts, tau, n_resamples=20_000, rng=2) == pytest.approx(ends, rel=1e-12)  # rounding
+
+
+def test_bootstrap_interval_is_made_of_percentiles():
+    counts, tau = survey(1, 3.0)
+    values = bootstrap_alpha0(counts, tau, 300, rng=3)
+    assert np.isfinite(values).all()
+    for level, tails in [(0.95, PER_CENT), (0.5, (25, 75)), (0.9, (5, 95))]:
+        interval = alpha0_interval(counts, tau, level=level, n_resamples=300, rng=3)
+        assert interval == pytest.approx(np.percentile(values, tails), rel=1e-12)  # rounding
+
+
+def test_zero_and_infinity_are_values():
+    np.testing.assert_array_equal(bootstrap_alpha0(*UNANIMOUS, n_resamples=30, rng=0), 0)
+    np.testing.assert_array_equal(bootstrap_alpha0(*EVEN, n_resamples=30, rng=0), np.inf)
+    # One split pair among unanimous ones: 0 exactly where no resampled item is split.
+    counts, tau = np.array([[5, 0]] * 5 + [[3, 2]]), np.full((6, 2), 0.5)
+    values = bootstrap_alpha0(counts, tau, 200, rng=4)
+    split = (np.random.default_rng(4).integers(6, size=(200, 6)) == 5).any(axis=1)
+    np.testing.assert_array_equal(values == 0, ~split)
+    assert 0.2 < (values == 0).mean() < 0.5  # (5/6)^6 = 0.33, four standard errors
+
+
+def test_bootstrap_intervals_with_zero_or_infinity():
+    assert alpha0_interval(*UNANIMOUS, rng=0) == (0, 0)
+    assert alpha0_interval(*EVEN, rng=0) == (np.inf, np.inf)
+    # Many resamples infinite: the upper end is, the lower one is a percentile; nothing is interpolated.
+    counts, tau = survey(9, 30.0)
+    values = bootstrap_alpha0(counts, tau, 500, rng=0)
+    assert 0.03 < np.isinf(values).mean() < 0.5
+    low, high = alpha0_interval(counts, tau, rng=0)
+    assert high == np.inf and low in values
+    assert abs(np.mean(values < low) - 0.025) <= 1 / 500  # one resample
+
+
+# ------------------------------------------------------------------ the likelihood interval
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_likelihood_ends_satisfy_the_likelihood_ratio_equation(seed, level):
+    counts, tau = survey(seed, [1.0, 5.0][seed % 2], n=80)
+
+    def minus(log_alpha0):
+        return -betabinom_log_likelihood(counts, tau, np.exp(log_alpha0))
+
+    best = optimize.minimize_scalar(minus, bounds=(-5, 9), method="bounded", options={"xatol": 1e-9})
+    ends = alpha0_interval(counts, tau, level=level, method="likelihood")
+    for end, side in zip(ends, (-1, 1)):
+        if side == 1 and 2 * (minus(np.log(1e9)) - best.fun) < stats.chi2.ppf(level, 1):
+            assert end == np.inf  # the multinomial is within
+            continue
+        assert side * (np.log(end) - best.x) > 0 and np.isfinite(end)
+        # Twice the fall of the log-likelihood is the chi-square quantile; 1e-6 is rounding of betaln in a sum of 80.
+        assert 2 * (minus(np.log(end)) - best.fun) == pytest.approx(stats.chi2.ppf(level, 1), abs=1e-6)
+
+
+def test_likelihood_interval_on_the_real_data():
+    X, counts, y = gastro()
+    tau = fit_logistic(X, y).posterior(X)
+    low, high = alpha0_interval(counts, tau, method="likelihood")
+    at = [betabinom_log_likelihood(np.asarray(counts), tau, a) for a in (low, high)]
+    # 1e-6: R's log-likelihood at the maximum is quoted to nine decimals.
+    np.testing.assert_allclose(at, -132.892933085 - stats.chi2.ppf(0.95, 1) / 2, atol=1e-6, rtol=0)
+    assert low < 5.473936 < high < np.inf
+
+
+def test_ends_of_the_likelihood_interval_on_the_boundary():
+    low, high = alpha0_interval(*EVEN, method="likelihood")
+    counts, tau = (np.array(a, float) for a in EVEN)
+    top = betabinom_log_likelihood(counts, tau, np.inf)
+    # Here the best value is infinity itself; 1e-6 as above.
+    assert high == np.inf
+    assert 2 * (top - betabinom_log_likelihood(counts, tau, low)) == pytest.approx(stats.chi2.ppf(0.95, 1), abs=1e-6)
+    low, high = alpha0_interval(*UNANIMOUS, method="likelihood")
+    counts, tau = (np.array(a, float) for a in UNANIMOUS)
+    top = np.log(0.5 * 0.6 * 0.7 * 0.6)  # alpha0 = 0: the first vote decides
+    assert low == 0
+    assert 2 * (top - betabinom_log_likelihood(counts, tau, high)) == pytest.approx(stats.chi2.ppf(0.95, 1), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_upper_end_is_infinite_exactly_where_the_multinomial_is_inside(seed):
+    counts, tau = survey(seed, 60.0, n=30)
+    fit = estimate_alpha0(counts, tau)
+    fall = 2 * (fit.log_likelihood - fit.multinomial_log_likelihood)
+    for level in (0.2, 0.5, 0.8, 0.95):
+        high = alpha0_interval(counts, tau, level=level, method="likelihood")[1]
+        assert (high == np.inf) == (fall <= stats.chi2.ppf(level, 1))
+
+
+@pytest.mark.parametrize("method", ["likelihood", "bootstrap"])
+@pytest.mark.parametrize("seed, alpha0", [(1, 0.5), (2, 5.0), (3, 100.0)])
+def test_intervals_widen_with_their_level(method, seed, alpha0):
+    counts, tau = survey(seed, alpha0)
+    ends = [alpha0_interval(counts, tau, level=level, method=method, rng=0) for level in (0.1, 0.5, 0.8, 0.95, 0.99)]
+    low, high = np.transpose(ends)
+    assert np.all(np.diff(low) < 0)
+    assert np.all((high[1:] > high[:-1]) | np.isinf(high[1:])) and low[0] < high[0]
+    assert alpha0_interval(counts, tau, method=method, rng=0) == ends[3]  # the default level
+    assert all(type(end) is float for end in ends[0])
+
+
+def test_a_tiny_level_is_an_interval_around_the_estimate():
+    counts, tau = [[7, 0], [6, 1], [2, 5], [0, 7]], [[0.8, 0.2], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8]]
+    estimate = estimate_alpha0(counts, tau).alpha0
+    for level in (1e-300, 1e-12):
+        low, high = alpha0_interval(counts, tau, level=level, method="likelihood")
+        assert low == pytest.approx(estimate, rel=1e-4) and high == pytest.approx(estimate, rel=1e-4) and low <= high
+
+
+def test_coverage_of_the_likelihood_interval():
+    size, true = 2000, 5.0
+    tau = np.random.default_rng(0).dirichlet([0.8, 0.8], size=76)
+    rng = np.random.default_rng(1)
+    draws = [sample_votes(tau, 7, true, rng=rng) for _ in range(size)]
+    ends = np.array([alpha0_interval(votes, tau, method="likelihood") for votes in draws])
+    covered = np.mean((ends[:, 0] <= true) & (true <= ends[:, 1]))
+    # Four Monte Carlo errors, 1.9 points. Quantiles of wrong levels, or not halved, would be at 0.90 or 0.99.
+    error = np.sqrt(0.95 * 0.05 / size)
+    assert abs(covered - 0.95) < 4 * error < 0.02
+    # And the two tails share what is left, within a factor of three (n = 76 is not infinite).
+    tails = np.mean(ends[:, 0] > true), np.mean(ends[:, 1] < true)
+    assert max(tails) < 3 * min(tails)
+
+
+# ------------------------------------------------------------------ the test of alpha0 = inf
+
+
+def test_statistic_is_twice_the_gain_in_log_likelihood():
+    for seed, alpha0 in itertools.product(range(6), (3.0, 40.0, np.inf)):
+        counts, tau = survey(seed, alpha0)
+        fit = estimate_alpha0(counts, tau)
+        statistic, pvalue = overdispersion_test(counts, tau)
+        gain = betabinom_log_likelihood(counts, tau, fit.alpha0) - betabinom_log_likelihood(counts, tau, np.inf)
+        assert statistic == pytest.approx(2 * gain, abs=1e-6)  # rounding of betaln at large alpha0
+        # Half a chi-square with one degree of freedom, that is a one-sided normal test; 1e-12: rounding.
+        expected = stats.norm.sf(np.sqrt(statistic)) if statistic > 0 else 1
+        assert pvalue == pytest.approx(expected, rel=1e-12)
+
+
+def test_size_of_the_test_under_the_multinomial():
+    size = 1200
+    tau = np.random.default_rng(2).dirichlet([2, 2], size=800)
+    rng = np.random.default_rng(3)
+    pvalues = np.array([overdispersion_test(sample_votes(tau, 5, rng=rng), tau).pvalue for _ in range(size)])
+    one = pvalues == 1
+    # Four Monte Carlo errors (5 points), within which 800 items are infinitely many.
+    assert abs(one.mean() - 0.5) < 4 * 0.5 / np.sqrt(size)
+    others = pvalues[~one]
+    assert np.all(others < 0.5) and stats.kstest(others, stats.uniform(0, 0.5).cdf).pvalue > 1e-3  # fixed seed
+    assert abs(np.mean(pvalues < 0.05) - 0.05) < 4 * np.sqrt(0.05 * 0.95 / size)
+    # Negative: without the half, p-values would be uniform on (0, 1).
+    assert stats.kstest(others, stats.uniform(0, 1).cdf).pvalue < 1e-9
+
+
+def test_power_of_the_test():
+    tau = np.random.default_rng(4).dirichlet([2, 2], size=100)
+    rng = np.random.default_rng(5)
+    power = [
+        np.mean([overdispersion_test(sample_votes(tau, 7, a, rng=rng), tau).pvalue < 0.05 for _ in range(200)])
+        for a in (200.0, 40.0, 5.0)
+    ]
+    # Phi(z - 1.64) with z = sqrt(n (m - 1) m / 2) / (1 + alpha0), the score test's expansion; 0.1 for that, and noise.
+    z = np.sqrt(100 * 7 * 6 / 2) / (1 + np.array([200.0, 40.0, 5.0]))
+    np.testing.assert_allclose(power, stats.norm.cdf(z - stats.norm.isf(0.05)), atol=0.1)
+    assert power[0] < power[1] < power[2] > 0.99
+    X, counts, y = gastro()
+    assert overdispersion_test(counts, fit_logistic(X, y).posterior(X)).pvalue < 1e-9  # "little evidence" for infinity

@@ -9,6 +9,7 @@ import zipfile
 from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 
+import box_tests
 import pytest
 import yaml
 from conftest import ROOT, soup_of
@@ -18,7 +19,6 @@ from sphinx_external_toc.parsing import parse_toc_yaml
 from test_browser import look
 from test_site import chapter_pages
 
-import box_tests
 import offline
 import printed
 import publish
@@ -84,8 +84,12 @@ def name_tests(root, *names):
 
 def test_an_outcome_is_that_of_the_test(toy):
     expected = {
-        "test_right": "passed", "test_wrong": "failed", "test_half": "failed",
-        "test_broken": "failed", "test_skipped": "not run", "test_absent": "not run",
+        "test_right": "passed",
+        "test_wrong": "failed",
+        "test_half": "failed",
+        "test_broken": "failed",
+        "test_skipped": "not run",
+        "test_absent": "not run",
     }
     name_tests(toy, *expected)
     found = box_tests.outcomes(toy)
@@ -98,18 +102,25 @@ def test_outcomes_are_kept_until_something_changes(toy):
         assert list(box_tests.outcomes(toy).values()) == ["passed"]
     assert (toy / "ran").read_text() == "x"
     source = toy / "tests" / "test_toy.py"
-    source.write_text(source.read_text().replace('def test_right(): Path("ran").open("a").write("x")',
-                                                 "def test_right(): assert False"))
+    source.write_text(
+        source.read_text().replace('def test_right(): Path("ran").open("a").write("x")', "def test_right(): assert False")
+    )
     assert list(box_tests.outcomes(toy).values()) == ["failed"]
 
 
 class Config:
-    html_theme_options = {"repository_url": "https://code.example/book", "repository_branch": "main"}
+    html_theme_options = {"repository_url": "https://code.example/book", "repository_branch": "main"}  # noqa: RUF012
 
 
-@pytest.mark.parametrize("outcome, text", [
-    ("passed", "✓ symbolic"), ("failed", "✗ symbolic: failed"), ("not run", "– symbolic: not run"), (None, "– symbolic: not run"),
-])
+@pytest.mark.parametrize(
+    "outcome, text",
+    [
+        ("passed", "✓ symbolic"),
+        ("failed", "✗ symbolic: failed"),
+        ("not run", "– symbolic: not run"),
+        (None, "– symbolic: not run"),
+    ],
+)
 def test_a_mark_shows_the_outcome(toy, outcome, text):
     name_tests(toy, "test_wrong")
     config = Config()
@@ -185,16 +196,22 @@ def test_version_and_date_at_the_foot(site):
 # ------------------------------------------------------------------ What a page says of itself
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("A\n=\n\nOne. Two.\n\nThree.", "One. Two. Three."),
-    ("A\n=\n\n" + "Long words. " * 20, " ".join(["Long words."] * 6)),
-    ("A\n=\n\nWith :math:`\\frac12`.\n\nWithout.", "Without."),
-    ("A\n=\n\nWith :math:`\\alpha_0`.", "With α₀."),
-    ("A\n=\n\n" + "word " * 40, "word " * 19 + "…"),
-    ("A\n=\n\nIf 1 < 2.", "If 1 &lt; 2."),
-    ("A\n=\n\nWhat you will be able to do\n---------------------------\n\n- say a;\n- take :math:`\\frac12`;\n- do b.\n\nMore.",
-     "You will be able to say a; do b."),
-])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("A\n=\n\nOne. Two.\n\nThree.", "One. Two. Three."),
+        ("A\n=\n\n" + "Long words. " * 20, " ".join(["Long words."] * 6)),
+        ("A\n=\n\nWith :math:`\\frac12`.\n\nWithout.", "Without."),
+        ("A\n=\n\nWith :math:`\\alpha_0`.", "With α₀."),
+        ("A\n=\n\n" + "word " * 40, "word " * 19 + "…"),
+        ("A\n=\n\nIf 1 < 2.", "If 1 &lt; 2."),
+        (
+            "A\n=\n\nWhat you will be able to do\n---------------------------\n\n"
+            "- say a;\n- take :math:`\\frac12`;\n- do b.\n\nMore.",
+            "You will be able to say a; do b.",
+        ),
+    ],
+)
 def test_description(text, expected):
     doctree = publish_doctree(text, settings_overrides={"doctitle_xform": False})
     assert publish.describe(doctree, 100) == expected
@@ -320,7 +337,9 @@ def test_offline_edition_opens_leads_on_and_searches(folder, driver):
 def test_pdf_names_what_is_missing(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "book" / "_ext" / "printed.py"],
-        env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True,
+        env={**os.environ, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 1 and "Traceback" not in done.stderr
     line = re.search(r"^ *apt-get install (.*)$", done.stderr, re.M)[1].split()

@@ -7,10 +7,7 @@ error rate, f(0) / 4 E[x x' | eta = 0].
 import numpy as np
 import pytest
 import sympy as sp
-from scipy import integrate, stats
 from test_theorems import FAR, GENERAL, MODEL, NEAR, departure, simulate
-
-from softlabel import TwoClassNormal, dm_logpmf, variance_inflation
 
 M, RHO = 4, 0.5
 PHI = 1 + (M - 1) * RHO
@@ -52,22 +49,6 @@ def test_information_symbolically():
         assert any(sp.simplify(e) != 0 for e in information - altered * fisher), altered
 
 
-def test_the_model_of_the_paper_and_design_effect_of_kish():
-    dirichlet = (m + a) / (1 + a)
-    correlated = 1 + (m - 1) * rho
-    # The Dirichlet-multinomial is the case alpha0 = 1 / rho - 1.
-    assert sp.simplify(correlated.subs(rho, 1 / (1 + a)) - dirichlet) == 0
-    assert sp.simplify(dirichlet.subs(a, 1 / rho - 1) - correlated) == 0
-    assert sp.simplify(dirichlet.subs(a, 1 / rho) - correlated) != 0
-    # Variance of a sum of m votes, each of variance v, each pair of covariance rho v.
-    v = sp.symbols("v", positive=True)
-    assert sp.simplify(m * v + m * (m - 1) * rho * v - correlated * m * v) == 0
-    # Between one labeller and m; 1 / rho at most, however many.
-    effective = m / correlated
-    assert effective.subs(rho, 0) == m and sp.simplify(effective.subs(rho, 1)) == 1
-    assert sp.limit(effective, m, sp.oo) == 1 / rho
-
-
 def test_converse_symbolically():
     """I_M = c I_LR forces the variance m^2 tau (1 - tau) / c at every point: x x' of three points are independent."""
     t, expectation = three_points()
@@ -82,26 +63,6 @@ def test_converse_symbolically():
 
 
 # ------------------------------------------------------------------ votes that are not Dirichlet-multinomial
-
-
-@pytest.mark.parametrize("tau", [0.15, 0.5, 0.8])
-def test_pairwise_correlation_of_the_votes_is_rho(tau):
-    size = 200_000
-    votes = common_opinion(np.tile([tau, 1 - tau], (size, 1)), M, RHO, np.random.default_rng(0))
-    # Four standard errors of a mean, and five of a correlation (ten of them; 1.5 allows for the fourth moments).
-    assert np.abs(votes.mean(axis=0) - tau).max() < 4 * np.sqrt(tau * (1 - tau) / size)
-    correlation = np.corrcoef(votes.T)[np.triu_indices(M, 1)]
-    assert np.abs(correlation - RHO).max() < 5 * 1.5 / np.sqrt(size)
-    variance = as_counts(votes)[:, 0].var() / (M * tau * (1 - tau))
-    assert variance == pytest.approx(PHI, rel=0.02)  # 5 standard errors
-    assert PHI == pytest.approx(variance_inflation(M, 1 / RHO - 1), rel=1e-12)  # same two moments ...
-    # ... but another distribution.
-    every = np.column_stack([np.arange(M + 1), M - np.arange(M + 1)])
-    dirichlet = np.exp(dm_logpmf(every, np.tile([tau, 1 - tau], (M + 1, 1)), 1 / RHO - 1))
-    seen = np.bincount(as_counts(votes)[:, 0], minlength=M + 1)
-    mixture = (1 - RHO) * stats.binom.pmf(np.arange(M + 1), M, tau) + RHO * np.r_[1 - tau, np.zeros(M - 1), tau]
-    assert stats.chisquare(seen, size * mixture).pvalue > 1e-3  # fixed seed
-    assert stats.chisquare(seen, size * dirichlet).pvalue < 1e-9
 
 
 ALTERED = {
@@ -181,66 +142,3 @@ def test_the_grid_of_multiples_would_find_the_right_one(correlated_fits):
 
 
 # ------------------------------------------------------------------ J
-
-
-MODELS = {
-    "canonical": MODEL,
-    "general": GENERAL,
-    "far apart, unequal priors": TwoClassNormal.canonical(4.0, p=1, prior1=0.8),
-    "three features": TwoClassNormal([1, 0, 2.0], [0, 0.5, 0], [[2, 0.3, 0.1], [0.3, 1, -0.2], [0.1, -0.2, 0.7]], prior1=0.4),
-}
-
-
-def half_hessian(model, step=2e-3):
-    """Half the second derivatives of the exact error rate, by central differences of fourth order."""
-    q = len(model.coef)
-    nodes, weights = np.array([-2, -1, 1, 2]), np.array([1, -8, 8, -1]) / 12
-    H = np.empty((q, q))
-    for i in range(q):
-        for j in range(q):
-            shift = nodes[:, None, None] * np.eye(q)[i] + nodes[None, :, None] * np.eye(q)[j]
-            H[i, j] = weights @ model.error_rate(model.coef + step * shift) @ weights / step**2
-    return H / 2
-
-
-def by_formula(model, constant):
-    """constant times f(0) E[x x' | eta = 0] from first principles: the density of eta, and y given eta = 0 by conditioning."""
-    b0, b = model.coef[0], model.coef[1:]
-    cov, spread = model.cov, b @ model.cov @ b
-    total = np.zeros((len(b) + 1, len(b) + 1))
-    for prior, mean in ((model.prior1, model.mean1), (1 - model.prior1, model.mean2)):
-        eta = b0 + b @ mean
-        density = prior * stats.norm.pdf(0, eta, np.sqrt(spread))
-        y = mean - cov @ b * eta / spread
-        x = np.r_[1, y]
-        total += density * np.outer(x, x)
-        total[1:, 1:] += density * (cov - np.outer(cov @ b, cov @ b) / spread)
-    return constant * total
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_curvature_is_a_quarter_of_f0_times_the_moments_on_the_boundary(model):
-    J, numeric = model.error_curvature(), half_hessian(model)
-    size = np.abs(numeric).max()
-    # 1e-6 of the largest entry: rounding of the error rate, 1e-16, over step^2 = 4e-6, and step^4.
-    np.testing.assert_allclose(J, numeric, atol=1e-6 * size, rtol=0)
-    np.testing.assert_allclose(J, by_formula(model, 1 / 4), atol=1e-12 * size, rtol=1e-9)  # rounding
-    for wrong in (1 / 2, 1 / 8, 1):
-        assert np.abs(by_formula(model, wrong) - numeric).max() > 0.4 * size
-    np.testing.assert_allclose(J @ model.coef, 0, atol=1e-12 * size * np.abs(model.coef).max())
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_quarter_comes_from_the_width_of_the_strip(model):
-    """Along one direction d: the excess is E|2 tau - 1| on the strip between two boundaries, integrated numerically."""
-    rng = np.random.default_rng(1)
-    d = rng.normal(size=len(model.coef))
-    d -= (d @ model.coef) / (model.coef @ model.coef) * model.coef  # J beta = 0: off the one direction that changes nothing
-    h = 1e-2
-    excess = [(model.error_rate(model.coef + s * h * d) - model.bayes_error()) / h**2 for s in (-1, 1)]
-    # 2%: third-order terms cancel in the mean of the two sides, fourth-order ones are h^2.
-    assert np.mean(excess) == pytest.approx(d @ model.error_curvature() @ d, rel=0.02)
-    # For |eta| small, |2 tau - 1| = |eta| / 2, and a strip of width w then holds f(0) w^2 / 4.
-    w = 1e-3
-    strip = integrate.quad(lambda eta: np.tanh(eta / 2), 0, w)[0]
-    assert strip == pytest.approx(w**2 / 4, rel=1e-6)

@@ -36,10 +36,7 @@ FETCHING = {
     "link": "href",
 }
 # Relations that make a browser fetch the address.
-LINK_RELATIONS = {
-    "stylesheet", "preload", "prefetch", "modulepreload", "icon", "manifest",
-    "preconnect", "dns-prefetch",
-}
+LINK_RELATIONS = {"stylesheet", "preload", "prefetch", "modulepreload", "icon", "manifest", "preconnect", "dns-prefetch"}
 CSS_ADDRESS = re.compile(r"""(?:url\(|@import)\s*['"]?([^'")\s;]+)""")
 
 
@@ -51,18 +48,9 @@ def find_bad_text(html):
     """What stands in the text and should not."""
     page = article(html)
     parts = [part.get_text() for part in page.select("p, td, th, li, figcaption, div.cell_output")]
-    problems = [
-        f"{kind}: {m.group()!r}"
-        for kind, pattern in ANYWHERE.items()
-        for m in map(pattern.search, parts)
-        if m
-    ]
+    problems = [f"{kind}: {m.group()!r}" for kind, pattern in ANYWHERE.items() for m in map(pattern.search, parts) if m]
     text = "".join(t for t in page.strings if not t.find_parent(["pre", "code"]))
-    problems += [
-        f"{kind}: {m.group()!r}"
-        for kind, pattern in IN_PROSE.items()
-        for m in pattern.finditer(text)
-    ]
+    problems += [f"{kind}: {m.group()!r}" for kind, pattern in IN_PROSE.items() for m in pattern.finditer(text)]
     return problems
 
 
@@ -76,9 +64,7 @@ def find_blanks(html):
         and not tag.find(["img", "svg", "code", "math", "a"])
         and tag.parent.name not in {"td", "th"}  # a cell may be empty
     ]
-    for body in page.select("table tbody"):
-        if not body.get_text(strip=True):
-            problems.append("empty table")
+    problems += ["empty table" for body in page.select("table tbody") if not body.get_text(strip=True)]
     # A value that vanished inside a sentence leaves two blanks, or a blank
     # before the full stop.
     for part in page.select("p, li, figcaption"):
@@ -128,11 +114,7 @@ def find_outside(html):
             if name == "link" and not LINK_RELATIONS & set(tag.get("rel", [])):
                 continue
             addresses = [tag.get(attribute, "")]
-            addresses += [
-                part.split()[0]
-                for part in tag.get("srcset", "").split(",")
-                if part.strip()
-            ]
+            addresses += [part.split()[0] for part in tag.get("srcset", "").split(",") if part.strip()]
             found += [a for a in addresses if is_outside(a)]
     for style in soup.find_all("style"):
         found += find_outside_css(style.get_text())
@@ -144,9 +126,7 @@ def find_outside(html):
 def find_repeated_scripts(html):
     """Inline scripts that stand in the page more than once."""
     soup = soup_of(html)
-    bodies = Counter(
-        s.get_text().strip() for s in soup.find_all("script") if not s.get("src")
-    )
+    bodies = Counter(s.get_text().strip() for s in soup.find_all("script") if not s.get("src"))
     return [body[:60] for body, n in bodies.items() if body and n > 1]
 
 
@@ -155,10 +135,8 @@ BAD_PAGES = {
         "<article><p>The share is nan.</p></article>",
         "<article><td>nan</td></article>",
         "<article><p>It is np.float64(2.0).</p></article>",
-        "<article><div class='cell_output'><pre>np.float64(2.0)</pre></div>"
-        "</article>",
-        "<article><pre>x</pre><div class='cell_output'><pre>Traceback (most "
-        "recent call last):</pre></div></article>",
+        "<article><div class='cell_output'><pre>np.float64(2.0)</pre></div></article>",
+        "<article><pre>x</pre><div class='cell_output'><pre>Traceback (most recent call last):</pre></div></article>",
         "<article><p>See {numref}fig.</p></article>",
         "<article><p>See {glue:text}.</p></article>",
         "<article><p>See Figure ??.</p></article>",
@@ -191,9 +169,7 @@ BAD_PAGES = {
         "<style>@import 'https://cdn.example/x.css';</style>",
         "<p style='background: url(\"//cdn.example/x.png\")'></p>",
     ],
-    find_repeated_scripts: [
-        "<script>const a = 1</script><script>const a = 1</script>"
-    ],
+    find_repeated_scripts: ["<script>const a = 1</script><script>const a = 1</script>"],
 }
 GOOD_PAGE = """
 <head><link rel="stylesheet" href="_static/a.css"><script src="a.js"></script>
@@ -207,10 +183,7 @@ GOOD_PAGE = """
 """
 
 
-@pytest.mark.parametrize(
-    "find, page",
-    [(find, page) for find, pages in BAD_PAGES.items() for page in pages],
-)
+@pytest.mark.parametrize("find, page", [(find, page) for find, pages in BAD_PAGES.items() for page in pages])
 def test_scanner_sees_a_bad_page(find, page):
     assert find(page)
 
@@ -235,22 +208,14 @@ def test_every_chapter_has_a_page(site):
 
 @pytest.mark.parametrize("find", BAD_PAGES)
 def test_chapters(site, find):
-    problems = {
-        name: found
-        for name, page in chapter_pages(site).items()
-        if (found := find(page.read_text("utf8")))
-    }
+    problems = {name: found for name, page in chapter_pages(site).items() if (found := find(page.read_text("utf8")))}
     assert problems == {}
 
 
 @pytest.mark.parametrize("find", [find_outside, find_repeated_scripts])
 def test_all_other_pages(site, find):
     pages = [p for p in site.rglob("*.html") if "_static" not in p.parts]
-    problems = {
-        page.name: found
-        for page in pages
-        if (found := find(page.read_text("utf8")))
-    }
+    problems = {page.name: found for page in pages if (found := find(page.read_text("utf8")))}
     assert problems == {}
 
 

@@ -1,4 +1,4 @@
-"""The assignments pay right answers in full and wrong ones as they say, with nbgrader itself; the slides load nothing from outside."""
+"""Assignments pay right answers in full and wrong ones as they say, with nbgrader itself; slides load nothing from outside."""
 
 import csv
 import functools
@@ -17,8 +17,8 @@ import softlabel as sl
 from softlabel import datasets
 
 sys.path.insert(0, str(ROOT / "teaching"))
-import course  # noqa: E402
-import slides  # noqa: E402
+import course
+import slides
 
 NOISE, CLINICIANS = course.SOURCES
 
@@ -92,11 +92,21 @@ WRONG = [
     (NOISE, "share_wrong", "2 * tau1", "tau1", 0),
     (NOISE, "share_wrong", "2 * tau1 * (1 - tau1)", "1 - tau1**2", 0),
     # flips at random; the truth again; half of it; the other class
-    (NOISE, "two_fits", "z_noisy = draw_labels(model.posterior(Y)[..., 0], rng)",
-     "z_noisy = np.where(rng.random(z.shape) < 0.22, 1 - z, z)", 0),
+    (
+        NOISE,
+        "two_fits",
+        "z_noisy = draw_labels(model.posterior(Y)[..., 0], rng)",
+        "z_noisy = np.where(rng.random(z.shape) < 0.22, 1 - z, z)",
+        0,
+    ),
     (NOISE, "two_fits", "draw_labels(model.posterior(Y)[..., 0], rng)", "z", 0),
-    (NOISE, "two_fits", "draw_labels(model.posterior(Y)[..., 0], rng)",
-     "np.where(rng.random(z.shape) < 0.5, z, draw_labels(model.posterior(Y)[..., 0], rng))", 0),
+    (
+        NOISE,
+        "two_fits",
+        "draw_labels(model.posterior(Y)[..., 0], rng)",
+        "np.where(rng.random(z.shape) < 0.5, z, draw_labels(model.posterior(Y)[..., 0], rng))",
+        0,
+    ),
     (NOISE, "two_fits", "[..., 0], rng", "[..., 1], rng", 0),
     # columns swapped; independent votes; logarithms
     (NOISE, "vote_pmf", "[tau1, 1 - tau1]", "[1 - tau1, tau1]", 0),
@@ -126,8 +136,13 @@ WRONG = [
     (CLINICIANS, "agreement", "(counts * (counts - 1)).sum(axis=1) / (m * (m - 1))", "counts.max(axis=1) / m", 0),
     # votes for the truth; upside down; features that were not standardised
     (CLINICIANS, "two_fits", "(X, data.y)", "(X, data.counts)", 0),
-    (CLINICIANS, "two_fits", 'stderr("sandwich") / votes_fit.stderr("model")',
-     'stderr("model") / votes_fit.stderr("sandwich")', 0),
+    (
+        CLINICIANS,
+        "two_fits",
+        'stderr("sandwich") / votes_fit.stderr("model")',
+        'stderr("model") / votes_fit.stderr("sandwich")',
+        0,
+    ),
     (CLINICIANS, "two_fits", "(X, data.counts)", "(2 * X, data.counts)", 0),
     # all items as the first; one factor too far; the prior scaled; no denominator
     (CLINICIANS, "loglik", "counts.sum(axis=1)", "np.full(len(counts), counts[0].sum())", 3),
@@ -140,8 +155,13 @@ WRONG = [
     (CLINICIANS, "alpha0_hat", "1 / best.x", "round(1 / best.x)", 0),
     # tau left behind; a reshuffle; samples that are too small
     (CLINICIANS, "bootstrap", "tau[j]", "tau", 0),
-    (CLINICIANS, "bootstrap", "rng.integers(len(counts), size=(n_resamples, len(counts)))",
-     "[rng.permutation(len(counts)) for _ in range(n_resamples)]", 0),
+    (
+        CLINICIANS,
+        "bootstrap",
+        "rng.integers(len(counts), size=(n_resamples, len(counts)))",
+        "[rng.permutation(len(counts)) for _ in range(n_resamples)]",
+        0,
+    ),
     (CLINICIANS, "bootstrap", "(n_resamples, len(counts))", "(n_resamples, len(counts) // 4)", 0),
     # more than the share; the first labeller left out; a limit of alpha0; rounded down
     (CLINICIANS, "labellers_for", "< share", "<= share", 0),
@@ -183,8 +203,14 @@ HALF = {  # the answers given; a pair is a replacement that makes the answer wro
         "alpha0_hat": (),  # 2
     },
 }
-SCORES = {("right", NOISE): 17, ("right", CLINICIANS): 17, ("half", NOISE): 7, ("half", CLINICIANS): 9,
-          ("empty", NOISE): 0, ("empty", CLINICIANS): 0}
+SCORES = {
+    ("right", NOISE): 17,
+    ("right", CLINICIANS): 17,
+    ("half", NOISE): 7,
+    ("half", CLINICIANS): 9,
+    ("empty", NOISE): 0,
+    ("empty", CLINICIANS): 0,
+}
 
 
 def hand_in(released, target, answers):
@@ -219,8 +245,9 @@ def hand_in_and_grade(submissions, graded):
         shutil.copy(released, submissions / "empty")
     (submissions / "text").mkdir()
     (submissions / "text" / f"{NOISE}.ipynb").write_text("It did not work.")
-    done = subprocess.run([sys.executable, ROOT / "teaching" / "course.py", "grade", submissions],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, ROOT / "teaching" / "course.py", "grade", submissions], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -266,22 +293,30 @@ def test_points_given_by_a_person_count(graded, tmp_path):
         "sys.path.insert(0, sys.argv[3]); import course, pathlib\n"
         "course.write_table(pathlib.Path(sys.argv[4]), ['right'])\n"
     )
-    subprocess.run([sys.executable, "-c", give, f"sqlite:///{graded}/gradebook.db", NOISE, ROOT / "teaching", graded], check=True)
+    subprocess.run(
+        [sys.executable, "-c", give, f"sqlite:///{graded}/gradebook.db", NOISE, ROOT / "teaching", graded], check=True
+    )
     row = table(graded)["right", NOISE]
     assert (row["score"], row["note"]) == ("20", "")
 
 
 # The slides.
 
-CHAPTER = nbformat.v4.new_notebook(cells=[
-    nbformat.v4.new_code_cell(
-        metadata={"mystnb": {"figure": {"name": "fig-a"}, "image": {"alt": "a\nline"}}},
-        outputs=[nbformat.v4.new_output("display_data", {"image/svg+xml": "<svg/>"})],
-    ),
-    nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output(
-        "display_data", {"p/text/markdown": "1.50"}, metadata={"scrapbook": {"name": "key", "mime_prefix": "p/"}},
-    )]),
-])
+CHAPTER = nbformat.v4.new_notebook(
+    cells=[
+        nbformat.v4.new_code_cell(
+            metadata={"mystnb": {"figure": {"name": "fig-a"}, "image": {"alt": "a\nline"}}},
+            outputs=[nbformat.v4.new_output("display_data", {"image/svg+xml": "<svg/>"})],
+        ),
+        nbformat.v4.new_code_cell(
+            outputs=[
+                nbformat.v4.new_output(
+                    "display_data", {"p/text/markdown": "1.50"}, metadata={"scrapbook": {"name": "key", "mime_prefix": "p/"}}
+                )
+            ]
+        ),
+    ]
+)
 
 
 def test_figures_and_numbers_of_a_chapter_are_put_in(tmp_path):

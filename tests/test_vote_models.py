@@ -3,26 +3,24 @@
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from reference import all_counts, exact_logpmf
 from scipy import stats
+from strategies import ALPHA0, SEED, answered, examples, probabilities, tables
 
-from softlabel import dm_logpmf, sample_probabilities, sample_votes, variance_inflation
+from softlabel import DirichletMultinomial, VoteModel, dm_logpmf, sample_probabilities, sample_votes, variance_inflation
 
-ALPHAS = [1e-300, 1e-8, 1e-3, 0.05, 0.7, 1.0, 5.47, 30.0, 1e3, 1e6, 1e9, 1e12, 1e15, 1e17, 1e30, 1e150, 1e300, np.inf]
+ALPHAS = [1e-300, 1e-8, 0.7, 5.47, 1e3, 1e9, 1e15, 1e300, np.inf]
 TAU2, TAU3 = np.array([0.7, 0.3]), np.array([0.6, 0.3, 0.1])
 ITEMS = [
     ([0, 0], [0.3, 0.7]),
-    ([1, 0], [0.3, 0.7]),
     ([7, 0], [0.7, 0.3]),
-    ([3, 4], [0.5, 0.5]),
     ([12, 27], [0.123456789, 0.876543211]),
     ([60, 40], [1e-3, 1 - 1e-3]),
     ([1, 6], [1e-17, 1.0]),
-    ([2, 5], [1e-300, 1.0]),
     ([1, 6], [1e-305, 1.0]),  # alpha0 tau is not a normal number even at alpha0 = 1e-8
     ([5, 0], [1.0, 0.0]),
-    ([3, 2, 1], [0.2, 0.5, 0.3]),
-    ([0, 9, 0], [0.2, 0.5, 0.3]),
     ([4, 0, 3], [0.25, 1e-12, 0.75 - 1e-12]),
 ]
 
@@ -34,8 +32,8 @@ def test_the_exact_reference_is_the_gamma_function_form():
     """The products of the reference, checked once against log-gamma functions with many digits."""
     with mpmath.workdps(60):
         g = mpmath.loggamma
-        for counts, tau, a in [([3, 4], [0.5, 0.5], 5.47), ([3, 2, 1], [0.2, 0.5, 0.3], 0.05)]:
-            m, a = sum(counts), mpmath.mpf(a)
+        for counts, tau, alpha0 in [([3, 4], [0.5, 0.5], 5.47), ([3, 2, 1], [0.2, 0.5, 0.3], 0.05)]:
+            m, a = sum(counts), mpmath.mpf(alpha0)
             total = a * mpmath.fsum(mpmath.mpf(t) for t in tau)
             value = g(m + 1) + g(total) - g(total + m)
             for s, t in zip(counts, tau):
@@ -45,12 +43,25 @@ def test_the_exact_reference_is_the_gamma_function_form():
 
 
 @pytest.mark.parametrize("alpha0", ALPHAS)
-@pytest.mark.parametrize("counts, tau", ITEMS)
-def test_logpmf_is_right_to_1e_12(counts, tau, alpha0):
-    value = dm_logpmf([counts], [tau], alpha0)[0]
-    expected = float(exact_logpmf(counts, tau, alpha0))
-    # 1e-12 an item is what is asked; beyond |value| = 1000 the float format itself sets 1e-15 relative.
-    assert value == pytest.approx(expected, abs=1e-12, rel=1e-15)
+def test_logpmf_is_right_to_1e_12(alpha0):
+    for counts, tau in ITEMS:
+        value = dm_logpmf([counts], [tau], alpha0)[0]
+        # 1e-12 an item is what is asked; beyond |value| = 1000 the float format itself sets 1e-15 relative.
+        assert value == pytest.approx(float(exact_logpmf(counts, tau, alpha0)), abs=1e-12, rel=1e-15), (counts, tau)
+
+
+@examples(100)
+@given(tables(), ALPHA0, st.randoms(use_true_random=False))
+def test_logpmf_is_exact_whatever_the_order_of_items_and_classes(data, alpha0, random):
+    counts, tau = data
+    value = answered(dm_logpmf, counts, tau, alpha0)
+    for v, s, t in zip(value, counts, tau):
+        assert v == pytest.approx(float(exact_logpmf(s, t, alpha0, 400)), rel=1e-12, abs=1e-11)
+    rows, classes = list(range(counts.shape[0])), list(range(counts.shape[1]))
+    random.shuffle(rows)
+    random.shuffle(classes)
+    other = dm_logpmf(counts[rows][:, classes], tau[rows][:, classes], alpha0)
+    np.testing.assert_allclose(other, value[rows], rtol=1e-12, atol=1e-12)
 
 
 def test_the_tolerance_would_catch_the_usual_form():
@@ -61,42 +72,42 @@ def test_the_tolerance_would_catch_the_usual_form():
 
 
 @pytest.mark.parametrize("alpha0", ALPHAS)
-@pytest.mark.parametrize("tau", [TAU2, TAU3, [1e-9, 1 - 1e-9], [1.0, 0.0], [0.0, 0.4, 0.6]])
-@pytest.mark.parametrize("m", [1, 2, 7])
-def test_probabilities_sum_to_one(tau, m, alpha0):
-    counts = all_counts(m, len(tau))
-    total = np.exp(dm_logpmf(counts, np.tile(tau, (len(counts), 1)), alpha0)).sum()
-    assert total == pytest.approx(1, abs=1e-13)  # rounding of at most 36 terms
+def test_probabilities_sum_to_one_and_to_those_of_merged_classes(alpha0):
+    """Two classes called one: the Dirichlet-multinomial with their probabilities added (aggregation)."""
+    for tau in (TAU2, TAU3, np.array([1e-9, 1 - 1e-9]), np.array([0.0, 0.4, 0.6])):
+        counts = all_counts(7, len(tau))
+        p = np.exp(dm_logpmf(counts, np.tile(tau, (len(counts), 1)), alpha0))
+        assert p.sum() == pytest.approx(1, abs=1e-13)  # rounding of at most 36 terms
+        if len(tau) == 3:
+            merged = np.bincount(counts[:, 0] + counts[:, 1], p)
+            pairs = np.column_stack([np.arange(8), 7 - np.arange(8)])
+            right = np.exp(dm_logpmf(pairs, np.tile([tau[0] + tau[1], tau[2]], (8, 1)), alpha0))
+            np.testing.assert_allclose(merged, right, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("alpha0", [0.05, 0.7, 5.47, 30.0, 1e3])
+@pytest.mark.parametrize("alpha0", [0.05, 5.47, 1e3, np.inf])
 def test_agrees_with_scipy_at_moderate_values(alpha0):
     counts = all_counts(9, 2)
     ours = dm_logpmf(counts, np.tile(TAU2, (10, 1)), alpha0)
+    if np.isinf(alpha0):
+        theirs = stats.binom.logpmf(counts[:, 0], 9, 0.7)
+    else:
+        theirs = stats.betabinom.logpmf(counts[:, 0], 9, *(alpha0 * TAU2))
     # 1e-10: log-gamma differences of SciPy lose some digits.
-    np.testing.assert_allclose(ours, stats.betabinom.logpmf(counts[:, 0], 9, *(alpha0 * TAU2)), atol=1e-10)
+    np.testing.assert_allclose(ours, theirs, atol=1e-10)
     counts = all_counts(5, 3)
     ours = dm_logpmf(counts, np.tile(TAU3, (len(counts), 1)), alpha0)
-    np.testing.assert_allclose(ours, stats.dirichlet_multinomial.logpmf(counts, alpha0 * TAU3, 5), atol=1e-10)
+    if np.isinf(alpha0):
+        theirs = stats.multinomial.logpmf(counts, 5, TAU3)
+    else:
+        theirs = stats.dirichlet_multinomial.logpmf(counts, alpha0 * TAU3, 5)
+    np.testing.assert_allclose(ours, theirs, atol=1e-10)
 
 
-def test_infinity_is_the_multinomial():
-    counts = all_counts(6, 3)
-    ours = dm_logpmf(counts, np.tile(TAU3, (len(counts), 1)), np.inf)
-    np.testing.assert_allclose(ours, stats.multinomial.logpmf(counts, 6, TAU3), atol=1e-12)
-
-
-def test_a_class_without_probability():
+@pytest.mark.parametrize("alpha0", [1e-300, 1e-12, 1.0, 1e300, np.inf])
+def test_a_class_without_probability(alpha0):
     counts, tau = [[1, 3], [0, 4], [0, 0]], [[0.0, 1.0]] * 3
-    for alpha0 in (1e-300, 1.0, 1e300, np.inf):
-        np.testing.assert_array_equal(dm_logpmf(counts, tau, alpha0), [-np.inf, 0.0, 0.0])
-
-
-def test_items_do_not_mix():
-    counts = np.array([[7, 0], [3, 4], [0, 0], [10, 90]])
-    tau = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.3, 0.7]])
-    each = [dm_logpmf(counts[[j]], tau[[j]], 2.0)[0] for j in range(4)]
-    np.testing.assert_allclose(dm_logpmf(counts, tau, 2.0), each, rtol=1e-14)  # sums in another order
+    np.testing.assert_array_equal(dm_logpmf(counts, tau, alpha0), [-np.inf, 0.0, 0.0])
 
 
 def test_thousands_of_votes_an_item():
@@ -109,7 +120,7 @@ def test_thousands_of_votes_an_item():
 
 
 @pytest.mark.parametrize("tau", [TAU2, TAU3])
-@pytest.mark.parametrize("m", [1, 2, 7])
+@pytest.mark.parametrize("m", [1, 7])
 @pytest.mark.parametrize("alpha0", [0.05, 1.0, 30.0, np.inf])
 def test_mean_and_covariance_by_enumeration(tau, m, alpha0):
     counts = all_counts(m, len(tau))
@@ -205,27 +216,39 @@ def test_items_are_drawn_independently():
     assert abs(np.corrcoef(votes[:, 0, 0], votes[:, 1, 0])[0, 1]) < 5 / np.sqrt(20_000)
 
 
-@pytest.mark.parametrize("g", [2, 3])
-@pytest.mark.parametrize("alpha0", [1e-300, 1e-8, 1.0, 1e8, 1e300, np.inf])
-def test_extremes_of_tau_keep_the_support(g, alpha0):
-    tau = np.vstack([np.eye(g), [[1e-300, 1.0] + [0.0] * (g - 2)], [[0.5, 0.5] + [0.0] * (g - 2)]])
-    for seed in range(20):
-        p = sample_probabilities(tau, alpha0, rng=seed)
-        votes = sample_votes(tau, 9, alpha0, rng=seed)
-        assert np.isfinite(p).all() and np.all((p >= 0) & (p <= 1))
-        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-14)
-        np.testing.assert_array_equal(votes[:g], 9 * np.eye(g))
-        np.testing.assert_array_equal(votes.sum(axis=1), 9)
-        assert votes.min() >= 0 and not votes[tau == 0].any() and not p[tau == 0].any()
+@examples(200)
+@given(probabilities(), st.integers(1, 30), ALPHA0, SEED)
+def test_draws_keep_sums_and_support(tau, m, alpha0, seed):
+    p = answered(sample_probabilities, tau, alpha0, seed)
+    votes = answered(sample_votes, tau, m, alpha0, seed)
+    assert p.shape == votes.shape == tau.shape and votes.dtype.kind == "i"
+    assert np.all((p >= 0) & (p <= 1)) and np.abs(p.sum(axis=1) - 1).max() < 1e-12
+    assert np.all(votes >= 0) and np.all(votes.sum(axis=1) == m)
+    assert not votes[tau == 0].any() and not p[tau == 0].any()
+    if alpha0 < 1e-200:
+        assert np.all(votes.max(axis=1) == m)
+    if alpha0 > 1e20:
+        np.testing.assert_allclose(p, tau, atol=1e-8)
 
 
-def test_alpha0_near_zero_makes_labellers_agree_and_keeps_the_mean():
-    for alpha0 in (1e-300, 1e-10):
-        for tau in (TAU2, TAU3):
-            votes = draw(tau, 9, alpha0, 10_000, seed=4)
-            assert np.all(votes.max(axis=1) == 9)
-            share = votes.mean(axis=0) / 9
-            assert np.all(np.abs(share - tau) < 5 * np.sqrt(tau * (1 - tau) / 10_000))  # 5 standard errors
+@pytest.mark.parametrize("alpha0", [5e-324, 1e-310, 1e-300, 1e-12, 1e300])
+def test_extreme_alpha0_keeps_the_mean(alpha0):
+    p = sample_probabilities(np.tile(TAU3, (10_000, 1)), alpha0, rng=1)
+    votes = draw(TAU3, 9, alpha0, 10_000, seed=4)
+    for share in (p.mean(axis=0), votes.mean(axis=0) / 9):
+        assert np.all(np.abs(share - TAU3) < 5 * np.sqrt(TAU3 * (1 - TAU3) / 10_000))  # at most one draw an item
+    if alpha0 < 1:
+        assert np.all(p.max(axis=1) > 1 - 1e-12) and np.all(votes.max(axis=1) == 9)
+    else:
+        assert fit_pvalue(draw(TAU3, 6, alpha0, 20_000), TAU3, 6, np.inf) > 1e-3
+    extreme = np.vstack([np.eye(3), [[1e-300, 1.0, 0.0]]])
+    np.testing.assert_array_equal(sample_votes(extreme, 9, alpha0, rng=1), 9 * np.vstack([np.eye(3), [[0, 1, 0]]]))
+
+
+def test_numpy_fails_where_the_sampler_does_not():
+    """The reason for the care: NumPy's beta rejects a parameter that has underflowed."""
+    with pytest.raises(ValueError, match="a <= 0"):
+        np.random.default_rng(0).beta(1e-300 * 1e-300, 1.0)
 
 
 def test_alpha0_beyond_bounds_is_the_multinomial():
@@ -243,7 +266,6 @@ def test_shapes_and_numbers_of_labellers():
     np.testing.assert_array_equal(votes.sum(axis=-1), np.tile(each, (4, 1)))
     every = np.arange(1, 21).reshape(4, 5)
     np.testing.assert_array_equal(sample_votes(tau, every, 1.0, rng=0).sum(axis=-1), every)
-    assert votes.dtype.kind == "i"
 
 
 def test_one_labeller_is_a_draw_from_tau_whatever_alpha0():
@@ -251,23 +273,46 @@ def test_one_labeller_is_a_draw_from_tau_whatever_alpha0():
         assert fit_pvalue(draw(TAU3, 1, alpha0, 20_000, seed=7), TAU3, 1, np.inf) > 1e-3
 
 
-@pytest.mark.parametrize("function", [lambda rng: sample_votes([TAU3] * 50, 7, 2.0, rng=rng),
-                                      lambda rng: sample_probabilities([TAU3] * 50, 2.0, rng=rng)])
-def test_randomness_comes_from_rng_alone(function):
-    np.random.seed(0)
-    before = np.random.get_state()[1].copy()
-    first = function(42)
-    np.testing.assert_array_equal(function(42), first)
-    np.testing.assert_array_equal(function(np.random.default_rng(42)), first)
-    assert (function(43) != first).any() and (function(None) != function(None)).any()
-    rng = np.random.default_rng(42)
-    assert (function(rng) != function(rng)).any()  # a generator moves on
-    np.testing.assert_array_equal(np.random.get_state()[1], before)
+# ------------------------------------------------------------------ a model is one object
 
 
-def test_does_not_touch_its_input():
-    tau = np.tile(TAU3, (5, 1))
-    for alpha0 in (1.0, np.inf):
-        sample_probabilities(tau, alpha0, rng=0)[:] = -1
-        sample_votes(tau, 3, alpha0, rng=0)
-        np.testing.assert_array_equal(tau, np.tile(TAU3, (5, 1)))
+@pytest.mark.parametrize("alpha0", ALPHAS)
+def test_the_functions_are_the_methods_of_the_model(alpha0):
+    model, t = DirichletMultinomial(alpha0), np.array([0.0, 1e-9, 0.3, 0.5, 1.0])
+    tau, k = np.column_stack([t, 1 - t]), np.arange(8)
+    logs = [dm_logpmf(np.tile([j, 7 - j], (5, 1)), tau, alpha0) for j in k]
+    np.testing.assert_allclose(model.count_probabilities(t, 7), np.exp(logs).T, rtol=1e-9, atol=1e-15)
+    assert model.variance_inflation(7) == pytest.approx(variance_inflation(7, alpha0), rel=1e-14)
+    np.testing.assert_array_equal(model.sample(tau, 7, rng=3), sample_votes(tau, 7, alpha0, rng=3))
+
+
+class Copied(VoteModel):
+    """With probability rho all labellers repeat the first one; else they vote independently."""
+
+    def __init__(self, rho):
+        self.rho = rho
+
+    @property
+    def correlation(self):
+        return self.rho
+
+    def draw_probabilities(self, tau, rng):
+        first = rng.random(tau.shape[:-1]) < tau[..., 0]
+        alike = rng.random(tau.shape[:-1]) < self.rho
+        return np.where(alike[..., None], np.stack([first, ~first], -1), tau)
+
+    def log_probability(self, counts, tau):
+        alike = np.where(counts[:, 1] == 0, tau[:, 0], 0) + np.where(counts[:, 0] == 0, tau[:, 1], 0)
+        return np.log(self.rho * alike + (1 - self.rho) * np.exp(dm_logpmf(counts, tau, np.inf)))
+
+
+def test_a_model_of_ones_own_draws_has_moments_and_bands():
+    model, size = Copied(0.4), 40_000
+    p = model.count_probabilities(np.array([0.7]), 6)[0]
+    votes = model.sample(np.tile(TAU2, (size, 1)), 6, rng=1)[:, 0]
+    assert stats.chisquare(np.bincount(votes, minlength=7), size * p).pvalue > 1e-3  # fixed seed
+    variance = p @ np.arange(7) ** 2 - (p @ np.arange(7)) ** 2
+    assert variance == pytest.approx(model.variance_inflation(6) * 6 * 0.21, rel=1e-12)
+    (low,), (high,) = model.band([0.7], 6, 0.8)
+    up_to = p.cumsum()
+    assert low == np.searchsorted(up_to, 0.1) and high == np.searchsorted(up_to, 0.9)
