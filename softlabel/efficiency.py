@@ -9,7 +9,16 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from softlabel.normal import TwoClassNormal
-from softlabel.validation import Array, as_alpha0, as_labellers, as_labellers_and_alpha0, as_numbers, as_positive, as_whole
+from softlabel.validation import (
+    Array,
+    as_alpha0,
+    as_labellers,
+    as_labellers_and_alpha0,
+    as_numbers,
+    as_parameter,
+    as_positive,
+    as_whole,
+)
 
 MOST_AFFORDABLE = 10**12  # votes: some two million designs are compared then
 DECIMALS = 4e-15  # a budget of 0.3 pays for three votes at 0.1, though 0.1 is a little more than a tenth in binary
@@ -71,7 +80,7 @@ def pooled_efficiency(m: ArrayLike, alpha0: float) -> float:
     Raises
     ------
     ValueError
-        If a number of votes is below 1 or alpha0 is negative.
+        If a number of votes is not a whole number of at least 1, or alpha0 is negative.
 
     Notes
     -----
@@ -81,14 +90,16 @@ def pooled_efficiency(m: ArrayLike, alpha0: float) -> float:
     Examples
     --------
     >>> pooled_efficiency([5, 5, 5], 1.0), relative_efficiency(5, 1.0)
-    (1.6666666666666667, 1.6666666666666667)
+    (1.6666666666666667, 1.6666666666666665)
     >>> round(pooled_efficiency([1, 9], 1.0), 4)
     1.087
     """
-    m = as_labellers(m, whole=False)
+    m = as_labellers(as_numbers(m, "m", (0, 1)))
     mean, square = m.mean(), (m**2).mean()
-    omega = np.inf if alpha0 == 0 else 1 / float(as_alpha0(alpha0, scalar=True))
-    return float(mean**2 / square if np.isinf(omega) else mean**2 * (1 + omega) / (mean + square * omega))
+    if as_parameter(alpha0, "alpha0", scalar=True) == 0:
+        return float(mean**2 / square)
+    rho = 1 / (1 + float(as_alpha0(alpha0, scalar=True)))
+    return float(mean**2 / (mean * (1 - rho) + square * rho))
 
 
 def godambe_information(fisher: ArrayLike, m: ArrayLike, alpha0: ArrayLike) -> Array:

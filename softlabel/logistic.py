@@ -5,11 +5,8 @@ exceeds the sum of the absolute coefficients, and units do not matter. They are 
 items along memory. Newton's method is written once, for R data sets; a large one is R = 1, summed block by block.
 """
 
-import os
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from operator import add
@@ -18,10 +15,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, xlogy
-from threadpoolctl import ThreadpoolController
 
 from softlabel.fits import BatchFit, LogisticFit
 from softlabel.separation import centre_and_scale, column_sums, explain_rank, separation_of
+from softlabel.threads import blocks, in_threads
 from softlabel.validation import (
     Array,
     ConvergenceWarning,
@@ -35,7 +32,6 @@ from softlabel.validation import (
     as_whole,
 )
 
-CACHE = 1 << 16  # numbers in an array that a core keeps at hand
 METHODS = ("mle", "firth")
 FEW = 4  # coefficients: with so few, products of features are worth their memory
 COLLINEAR = 1e10  # variance inflation factor from which a column counts as a combination of the others
@@ -431,36 +427,3 @@ def way_back(centre: Array, scale: Array) -> Array:
     back = np.diag(np.r_[1.0, 1 / scale])
     back[0, 1:] = -centre / scale
     return back
-
-
-def blocks(n: int, width: int) -> list[slice]:
-    """Rows of an array in parts that stay in a core's cache. They do not depend on the machine, nor do sums over them."""
-    size = max(1, CACHE // width)
-    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
-
-
-def in_threads(function: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[Any]:
-    """``function`` of each part in order, on all cores, unless this is a worker's task already."""
-    if len(parts) == 1 or inside_worker():
-        yield from map(function, parts)
-    else:  # threads of linear algebra within these would stand in each other's way
-        with _linear_algebra().limit(limits=1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
-            yield from threads.map(function, parts)
-
-
-@cache
-def _linear_algebra() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def inside_worker() -> bool:
-    """Whether this code runs in a worker of joblib or of Dask; where neither is imported, it does not."""
-    if "joblib" in sys.modules and sys.modules["joblib"].parallel.get_active_backend()[0].nesting_level:
-        return True
-    if "distributed" in sys.modules:
-        try:
-            sys.modules["distributed"].get_worker()
-        except ValueError:
-            return False
-        return True
-    return False

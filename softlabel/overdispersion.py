@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtrc, chdtri
 
-from softlabel.validation import Array, as_counts_and_tau, as_level, as_rng, as_whole, place
+from softlabel.validation import Array, as_choice, as_counts_and_tau, as_level, as_rng, as_whole, place
 from softlabel.vote_models import DirichletMultinomial, parts_of_votes, votes_in_order
 
 # Values of omega at which likelihoods are compared before the best is refined: the multinomial, 1e-6 to 1e6, and beyond.
@@ -211,9 +211,7 @@ def alpha0_interval(
     (0.237, 11.025)
     """
     level = as_level(level)
-    if not isinstance(method, str) or method not in ("bootstrap", "likelihood"):
-        raise ValueError(f"method must be 'bootstrap' or 'likelihood', got {method!r}")
-    if method == "bootstrap":
+    if as_choice(method, "method", ("bootstrap", "likelihood")) == "bootstrap":
         estimates = bootstrap_alpha0(counts, tau, n_resamples, rng)
         # "higher": between a finite estimate and infinity there is nothing to interpolate
         tails = [(1 - level) / 2, (1 + level) / 2]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.validation import Array, listed, same
+from softlabel.validation import Array, as_choice, listed, same
 
 ROLES = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
 Codes = NDArray[np.intp]
@@ -45,8 +45,7 @@ def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable
     """Votes from a long table (item, annotator, label), or from a wide one with an annotator in each column."""
     if not isinstance(votes, pd.DataFrame):
         raise ValueError(f"votes must be a DataFrame, got {type(votes).__name__}")
-    if not isinstance(repeats, str) or repeats not in ("first", "keep"):
-        raise ValueError(f"repeats must be 'first' or 'keep', got {repeats!r}")
+    as_choice(repeats, "repeats", ("first", "keep"))
     if not votes.size:
         raise ValueError(f"votes has no elements: its shape is {votes.shape}")
     columns = _long_columns(votes)

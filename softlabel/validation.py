@@ -173,7 +173,7 @@ def _is_positive(y: ArrayLike, ndim: int, positive: object) -> NDArray[np.bool_]
 def same(label: object, other: object) -> bool:
     try:
         return bool(label == other)
-    except (TypeError, ValueError):  # arrays and the like
+    except (TypeError, ValueError, OverflowError):  # arrays and the like; whole numbers beyond NumPy's
         return False
 
 

@@ -15,21 +15,23 @@ from conftest import ROOT
 from softlabel import datasets
 
 PACKAGE = ROOT / "softlabel"
-STATISTICS = {"validation", "vote_models", "normal", "separation", "logistic", "overdispersion", "joint", "efficiency"}
+STATISTICS = {"validation", "threads", "fits", "vote_models", "normal", "separation", "logistic", "overdispersion", "joint", "efficiency"}
 MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules of the room
     "validation": set(),
+    "threads": set(),
+    "fits": {"validation"},
     "vote_models": {"validation"},
     "normal": {"validation"},
-    "separation": {"validation"},
-    "logistic": {"validation", "separation"},
+    "separation": {"validation", "fits"},
+    "logistic": {"validation", "threads", "fits", "separation"},
     "overdispersion": {"validation", "vote_models", "logistic"},
-    "joint": {"validation", "separation", "vote_models", "logistic", "overdispersion"},
+    "joint": {"validation", "fits", "separation", "vote_models", "logistic", "overdispersion"},
     "efficiency": {"validation", "normal", "vote_models", "logistic"},
     "datasets": {"validation"},
     "tables": {"validation"},
     "experiments": STATISTICS | {"datasets"},
     "worth": STATISTICS,
-    "labellers": STATISTICS,
+    "labellers": STATISTICS | {"tables"},
     "classifier": STATISTICS,
 }
 MAY_IMPORT["report"] = MAY_IMPORT["book"] = set(MAY_IMPORT)

@@ -28,7 +28,7 @@ def installed(tmp_path, monkeypatch):
     record.mkdir(parents=True)
     (record / "METADATA").write_text("Metadata-Version: 2.1\nName: softlabel\nVersion: 9\n")
     monkeypatch.syspath_prepend(place)
-    monkeypatch.setattr(softlabel, "__file__", str(place / "softlabel" / "__init__.py"))
+    monkeypatch.setattr(repository, "__file__", str(place / "softlabel" / "book" / "repository.py"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 

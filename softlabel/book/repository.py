@@ -9,8 +9,6 @@ from urllib.request import url2pathname
 
 import pooch
 
-import softlabel
-
 
 def repository_file(path: str) -> Path:
     """A file of the repository: of the checkout that the package is installed from, or else downloaded once.
@@ -41,7 +39,7 @@ def repository_file(path: str) -> Path:
     """
     origin = _origin()
     url = urlsplit(origin.get("url", ""))
-    folders = [Path(softlabel.__file__).resolve().parents[1]]
+    folders = [Path(__file__).resolve().parents[2]]
     if url.scheme == "file":
         folders.append(Path(url2pathname(url.path)))
     for folder in folders:
