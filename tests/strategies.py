@@ -62,56 +62,11 @@ def answered(function, *args, **kwargs):
     return answer
 
 
-ODD = st.sampled_from(
-    [
-        None,
-        "a",
-        "",
-        "1",
-        b"1",
-        np.nan,
-        np.inf,
-        -np.inf,
-        -1,
-        0,
-        -0.0,
-        0.5,
-        1.5,
-        5e-324,
-        1e-310,
-        1e308,
-        1e300,
-        10**400,
-        2**64,
-        True,
-        False,
-        1j,
-        [],
-        [1, 2],
-        [[]],
-        [[1], [1, 2]],
-        {},
-        {"a": 1},
-        (),
-        object(),
-        range(3),
-        slice(2),
-        Decimal("0.5"),
-        Fraction(3, 2),
-        np.array(3),
-        np.array([1j]),
-        np.float16(3),
-        np.float32(0.5),
-        np.int8(3),
-        np.datetime64("2020-01-01"),
-        pd.NA,
-        pd.NaT,
-        pd.Timestamp("2020"),
-        np.array(["mle", "firth"]),
-        [None],
-        ["a"],
-    ]
-)
+FLOATS = [np.nan, np.inf, -np.inf, -1, 0, -0.0, 0.5, 1.5, 5e-324, 1e-310, 1e308, 1e300, 10**400, 2**64, True, False, 1j]
+TEXTS = [None, "a", "", "1", b"1", np.datetime64("2020-01-01"), pd.NA, pd.NaT, pd.Timestamp("2020")]
+SINGLE = [Decimal("0.5"), Fraction(3, 2), np.array(3), np.array([1j]), np.float16(3), np.float32(0.5), np.int8(3)]
+SEVERAL = [[], [1, 2], [[]], [[1], [1, 2]], {}, {"a": 1}, (), range(3), slice(2), np.array(["mle", "firth"]), [None], ["a"]]
+ODD = st.sampled_from([*FLOATS, *TEXTS, *SINGLE, *SEVERAL, object()])
 DTYPES = st.sampled_from(["?", "i1", "u1", "i8", "u8", "f2", "f4", "f8", "g", ">f8", "c16", "U3", "S3", "M8[D]", "m8[s]"])
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
 

@@ -754,7 +754,7 @@ def test_indices_that_do_not_match(function):
 def test_columns_are_matched_and_named(fit, plain):
     assert fit.feature_names == ["size", "shape"] and "shape" in repr(fit)
     assert len(set(plain.feature_names)) == 2
-    for frame in (FRAME, FRAME[["shape", "size"]]):
+    for frame in (FRAME, FRAME[["shape", "size"]], X):
         np.testing.assert_allclose(fit.posterior(frame), plain.posterior(X), rtol=1e-9)
     with pytest.raises(ValueError, match=r"X.*shape"):
         fit.posterior(FRAME.rename(columns={"shape": "colour"}))
