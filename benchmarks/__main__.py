@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-import softlabel
 from benchmarks.harness import available_cores, fresh, on_one_core, subject
 
 # Which are measured on one core as well. The last is not parallel, nor are its peers.

@@ -3,18 +3,7 @@
 The companion package of the book *Harmless Label Noise*.
 """
 
-from softlabel.validation import ConvergenceWarning, SeparationWarning
 from softlabel.datasets import load_adult_content, load_bluebirds, load_breast_cancer, load_gastroenterology
-from softlabel.vote_models import (
-    DirichletMultinomial,
-    VoteModel,
-    dm_logpmf,
-    prediction_band,
-    sample_probabilities,
-    sample_votes,
-    share_in_band,
-    variance_inflation,
-)
 from softlabel.efficiency import (
     FitLimit,
     VoteDesign,
@@ -25,13 +14,24 @@ from softlabel.efficiency import (
     relative_efficiency,
 )
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
-from softlabel.joint import JointFit, fit_dirichlet_multinomial
 from softlabel.fits import BatchFit, LogisticFit
+from softlabel.joint import JointFit, fit_dirichlet_multinomial
 from softlabel.logistic import fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
 from softlabel.report import VoteReport, analyse_votes
 from softlabel.separation import find_separation
+from softlabel.validation import ConvergenceWarning, SeparationWarning
+from softlabel.vote_models import (
+    DirichletMultinomial,
+    VoteModel,
+    dm_logpmf,
+    prediction_band,
+    sample_probabilities,
+    sample_votes,
+    share_in_band,
+    variance_inflation,
+)
 
 __version__ = "0.1.0"
 

@@ -243,7 +243,9 @@ def design_votes(
         prices["true labels"] = as_positive(cost_truth, "cost_truth")
     for what, price in prices.items():
         if budget / price > MOST_AFFORDABLE:
-            raise ValueError(f"budget {budget:g} pays for {budget / price:.3g} {what}: at most {MOST_AFFORDABLE:g} can be planned")
+            raise ValueError(
+                f"budget {budget:g} pays for {budget / price:.3g} {what}: at most {MOST_AFFORDABLE:g} can be planned"
+            )
     item, room = cost_item / cost_vote, budget / cost_vote * (1 + DECIMALS)  # in votes
     if min_items * (item + 1) > room:
         raise ValueError(

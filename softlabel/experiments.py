@@ -375,7 +375,9 @@ def _call(version: str, function: Callable[..., Any], task: tuple[Any, ...]) -> 
 def _version() -> str:
     """Hash of the package's sources, because they change more often than a version does, and the libraries' versions."""
     sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    libraries = [version(library) for library in ("numpy", "scipy", "scikit-learn") if find_spec(library.replace("scikit-", "sk"))]
+    libraries = [
+        version(library) for library in ("numpy", "scipy", "scikit-learn") if find_spec(library.replace("scikit-", "sk"))
+    ]
     return sha256(sources + repr(libraries).encode()).hexdigest()
 
 

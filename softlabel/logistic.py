@@ -97,7 +97,11 @@ def fit_logistic(
     >>> fit.predict([[1.0], [2.0]])
     array([0, 1])
     """
-    max_iter, tol, firth = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol"), as_choice(method, "method", METHODS) == "firth"
+    max_iter, tol, firth = (
+        as_whole(max_iter, "max_iter", 1),
+        as_positive(tol, "tol"),
+        as_choice(method, "method", METHODS) == "firth",
+    )
     y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
     X, names = as_features(X, keep_float32=True)
     counts = as_votes(y_or_counts, X.shape[:1], positive)
@@ -199,7 +203,11 @@ def fit_logistic_batch(
     >>> fit_logistic_batch(X, y)
     BatchFit(100 data sets, 100 converged; coef (100, 3))
     """
-    max_iter, tol, firth = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol"), as_choice(method, "method", METHODS) == "firth"
+    max_iter, tol, firth = (
+        as_whole(max_iter, "max_iter", 1),
+        as_positive(tol, "tol"),
+        as_choice(method, "method", METHODS) == "firth",
+    )
     X, names = as_features(X, ndim=(3,), keep_float32=True)
     votes = as_labels_or_counts(y_or_counts, X.shape[:2], positive)
 
@@ -251,7 +259,9 @@ class _DataSets:
         return replace(self, **arrays)
 
 
-def _data_sets(X: Array, votes: Array, centre: Array | None = None, scale: Array | None = None) -> tuple[_DataSets, Array, Array]:
+def _data_sets(
+    X: Array, votes: Array, centre: Array | None = None, scale: Array | None = None
+) -> tuple[_DataSets, Array, Array]:
     """From X (R, n, p), which is standardised, and labels (R, n) or counts (R, n, 2); also what standardises it."""
     R, n, p = X.shape
     pairs = list(zip(*np.triu_indices(p))) if p < FEW and centre is None else []

@@ -216,7 +216,9 @@ class TwoClassNormal:
             weight = self.prior1 * density * expit(-(self.prior_logit + self.delta * t))
             return weight * np.array([1, t, t * t])
 
-        (w0, w1, w2), _ = quad_vec(moments, -half - 12, half + 12, epsabs=0, epsrel=1e-10, points=[-self.prior_logit / self.delta])
+        (w0, w1, w2), _ = quad_vec(
+            moments, -half - 12, half + 12, epsabs=0, epsrel=1e-10, points=[-self.prior_logit / self.delta]
+        )
         information = w0 * np.eye(self.mean1.size + 1)
         information[:2, :2] = [[w0, w1], [w1, w2]]
         return self.from_canonical @ information @ self.from_canonical.T

@@ -45,9 +45,7 @@ class Alpha0Fit:
 
     def __repr__(self) -> str:
         gain = self.log_likelihood - self.multinomial_log_likelihood
-        return (
-            f"Alpha0Fit(alpha0 = {self.alpha0:.6g}; log-likelihood {self.log_likelihood:.6g}, {gain:.4g} above the multinomial)"
-        )
+        return f"Alpha0Fit(alpha0 = {self.alpha0:.6g}; log-likelihood {self.log_likelihood:.6g}, {gain:.4g} above the multinomial)"
 
 
 class OverdispersionTest(NamedTuple):
@@ -231,7 +229,7 @@ def alpha0_interval(
             return otherwise
         return _inverse(brentq(lambda w: terms.log_likelihood(w) - lowest, *sorted((beyond, omega))))
 
-    return end(GRID[GRID > omega], 0.0), end(GRID[GRID < omega][::-1], np.inf)
+    return end(GRID[omega < GRID], 0.0), end(GRID[omega > GRID][::-1], np.inf)
 
 
 def _inverse(omega: float) -> float:
@@ -333,7 +331,9 @@ class VoteTerms:
         self.ratio = k[later] / np.maximum(tau.ravel()[entry[later]], SMALLEST)  # k / tau_i
         self.m = counts.sum(axis=1).astype(np.int64)
         self.j = np.arange(float(self.m.max()))  # votes before the next one on an item, whatever they are for
-        self.cast = len(self.m) - np.cumsum(np.bincount(self.m, minlength=len(self.j) + 1))[:-1]  # items with more than j votes
+        self.cast = (
+            len(self.m) - np.cumsum(np.bincount(self.m, minlength=len(self.j) + 1))[:-1]
+        )  # items with more than j votes
 
     def log_likelihood(self, omega: float) -> float:
         return float(np.log1p(omega * self.ratio).sum() - self.cast @ np.log1p(omega * self.j))

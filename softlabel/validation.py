@@ -35,9 +35,7 @@ def place(name: str, index: tuple[int, ...], labels: list[Any] | None = None) ->
     return f"{name}{where}{column}"
 
 
-def as_numbers(
-    values: ArrayLike, name: str, ndim: tuple[int, ...], *, copy: bool = True, keep_float32: bool = False
-) -> Array:
+def as_numbers(values: ArrayLike, name: str, ndim: tuple[int, ...], *, copy: bool = True, keep_float32: bool = False) -> Array:
     """A finite float array with one of the given numbers of dimensions, and at least one element.
 
     Without ``copy`` it may be the caller's own array: never write to it, nor keep it.

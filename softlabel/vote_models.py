@@ -283,9 +283,7 @@ def sample_probabilities(tau: ArrayLike, alpha0: float = np.inf, rng: np.random.
     return DirichletMultinomial(alpha0).draw_probabilities(as_tau(tau), as_rng(rng))
 
 
-def sample_votes(
-    tau: ArrayLike, m: ArrayLike, alpha0: float = np.inf, rng: np.random.Generator | int | None = None
-) -> Votes:
+def sample_votes(tau: ArrayLike, m: ArrayLike, alpha0: float = np.inf, rng: np.random.Generator | int | None = None) -> Votes:
     """Draw the votes of m labellers on each item: Dirichlet-Multinomial(m, alpha0 tau).
 
     Parameters
@@ -364,9 +362,7 @@ def dm_logpmf(counts: ArrayLike, tau: ArrayLike, alpha0: float) -> Array:
     return model.log_probability(*as_counts_and_tau(counts, tau))
 
 
-def prediction_band(
-    probability: ArrayLike, m: int, alpha0: float, level: float = 0.95
-) -> tuple[Array, Array]:
+def prediction_band(probability: ArrayLike, m: int, alpha0: float, level: float = 0.95) -> tuple[Array, Array]:
     """Limits between which the number of positive votes lies with at least the given probability.
 
     Parameters

@@ -68,9 +68,7 @@ def notebook(name):
 
 def nbgrader(course, *arguments):
     """Run an nbgrader command in a course; what it said, if it failed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "nbgrader", *arguments], cwd=course, text=True, capture_output=True
-    )
+    done = subprocess.run([sys.executable, "-m", "nbgrader", *arguments], cwd=course, text=True, capture_output=True)
     return done.stderr if done.returncode else ""
 
 
@@ -91,18 +89,12 @@ def release(course):
 
 def collect(submissions, course):
     """Copy what was handed in to where nbgrader looks for it; the students' names."""
-    students = sorted(
-        path.name for path in submissions.iterdir() if path.is_dir() and not path.name.startswith(".")
-    )
+    students = sorted(path.name for path in submissions.iterdir() if path.is_dir() and not path.name.startswith("."))
     if not students:
         sys.exit(f"{submissions} has no folders: there must be one for each student")
     for student in students:
         for name in SOURCES:
-            found = [
-                path
-                for path in (submissions / student).rglob(f"{name}.ipynb")
-                if ".ipynb_checkpoints" not in path.parts
-            ]
+            found = [path for path in (submissions / student).rglob(f"{name}.ipynb") if ".ipynb_checkpoints" not in path.parts]
             if len(found) > 1:
                 sys.exit(f"{student} handed in {name}.ipynb twice: {', '.join(map(str, found))}")
             if found:

@@ -53,6 +53,7 @@ def figure(notebook, name):
 
 def fill(text, executed, target):
     """Put figures and numbers into the Markdown of a slide."""
+
     def draw(match):
         page, name = match.groups()
         svg, alt = figure(executed(page), name)

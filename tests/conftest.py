@@ -73,10 +73,7 @@ def executed_chapters(once):
     """Executed notebooks by name, as `book/paper/02_harmless_noise`."""
     chapters = pytest.importorskip("chapters", reason="needs the tools of the book (requirements.txt)")
     once("chapters", chapters.execute)
-    return {
-        path.relative_to(ROOT).with_suffix("").as_posix(): chapters.executed(path)
-        for path in chapters.chapters()
-    }
+    return {path.relative_to(ROOT).with_suffix("").as_posix(): chapters.executed(path) for path in chapters.chapters()}
 
 
 @pytest.fixture(scope="session")
@@ -124,8 +121,7 @@ def driver(tmp_path_factory):
     path = shutil.which("chromedriver")
     if not (browser and path):
         pytest.skip(
-            "no Chromium and chromedriver on the path: the pages are not opened in a "
-            "browser (README.md says how to get them)"
+            "no Chromium and chromedriver on the path: the pages are not opened in a browser (README.md says how to get them)"
         )
     from selenium import webdriver
 

@@ -14,7 +14,12 @@ harness = importlib.import_module("benchmarks.harness")
 large_fit = importlib.import_module("benchmarks.large_fit")
 
 PEERS = {
-    "cold_start": {"NumPy, SciPy and pandas", "scikit-learn newton-cholesky", "statsmodels GLM", "its sampling, and fits by JAX"},
+    "cold_start": {
+        "NumPy, SciPy and pandas",
+        "scikit-learn newton-cholesky",
+        "statsmodels GLM",
+        "its sampling, and fits by JAX",
+    },
     "small_fits": {"JAX, vmap of Newton", "statsmodels GLM", "R glm.fit", "scikit-learn newton-cholesky"},
     "large_fit": {"scikit-learn newton-cholesky", "glum"},
     "votes": {"floor: NumPy's beta and binomial", "SciPy, betabinom.rvs", "SciPy, betaln", "crowd-kit"},

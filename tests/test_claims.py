@@ -12,8 +12,14 @@ import pytest
 import yaml
 from reference import gastro
 
-from softlabel import (ConvergenceWarning, TwoClassNormal, estimate_alpha0, fit_logistic,
-                       relative_efficiency, simulate_relative_efficiency)
+from softlabel import (
+    ConvergenceWarning,
+    TwoClassNormal,
+    estimate_alpha0,
+    fit_logistic,
+    relative_efficiency,
+    simulate_relative_efficiency,
+)
 from softlabel.book import claims
 
 # The tables of the paper, transcribed by hand a second time; alpha0 = 1, 10, 100, 1000 down the rows.
@@ -137,13 +143,16 @@ def test_an_unexplained_difference_says_so():
     assert claims.check("fig1.gastro.n", 80).reason == (claims.claim("fig1.gastro.n").reason or "unexplained")
 
 
-@pytest.mark.parametrize("id, value, se, words", [
-    ("table9.m5", 1.0, 0, "table9.m5"),
-    *(("gastro.alpha0.truth", value, 0, "gastro.alpha0.truth.* number") for value in (True, "5.47", None)),
-    *(("theorem1.information", value, 0, "theorem1.information.* True or False") for value in (1.0, 1, None)),
-    *(("gastro.alpha0.truth", value, 0, "finite") for value in (np.nan, np.inf)),
-    *(("gastro.alpha0.truth", 5.47, se, "se") for se in (-1, np.nan)),
-])
+@pytest.mark.parametrize(
+    "id, value, se, words",
+    [
+        ("table9.m5", 1.0, 0, "table9.m5"),
+        *(("gastro.alpha0.truth", value, 0, "gastro.alpha0.truth.* number") for value in (True, "5.47", None)),
+        *(("theorem1.information", value, 0, "theorem1.information.* True or False") for value in (1.0, 1, None)),
+        *(("gastro.alpha0.truth", value, 0, "finite") for value in (np.nan, np.inf)),
+        *(("gastro.alpha0.truth", 5.47, se, "se") for se in (-1, np.nan)),
+    ],
+)
 def test_wrong_checks_are_errors(id, value, se, words):
     with pytest.raises(ValueError, match=words):
         claims.check(id, value, se=se)
@@ -163,8 +172,13 @@ def test_verdict_table_without_a_build_has_every_claim_unchecked(tmp_path):
 
 
 def test_format_like_keeps_one_digit_more():
-    for value, printed, text in [(5.4739, "5.47", "5.474"), (0.2248, "24%", "22.5%"), (True, None, "holds"),
-                                 (0.13287, "13.29%", "13.287%"), (5.5, "5.50", "5.500")]:
+    for value, printed, text in [
+        (5.4739, "5.47", "5.474"),
+        (0.2248, "24%", "22.5%"),
+        (True, None, "holds"),
+        (0.13287, "13.29%", "13.287%"),
+        (5.5, "5.50", "5.500"),
+    ]:
         assert claims.format_like(value, printed) == text
 
 
@@ -175,8 +189,11 @@ def test_checks_outside_a_notebook_print_nothing(capsys):
 
 
 def test_verdicts_can_be_written_as_json():
-    checked = [claims.check("fig1.gastro.n", np.int64(76)), claims.check("theorem1.information", np.True_),
-               claims.check("gastro.alpha0.truth", np.float64(5.5), se=np.float64(0.1))]
+    checked = [
+        claims.check("fig1.gastro.n", np.int64(76)),
+        claims.check("theorem1.information", np.True_),
+        claims.check("gastro.alpha0.truth", np.float64(5.5), se=np.float64(0.1)),
+    ]
     for verdict in (*checked, claims.skip("theorem2.are", "x")):
         assert json.loads(json.dumps(asdict(verdict)))["id"] == verdict.id
 
@@ -197,8 +214,12 @@ def test_alpha0_of_the_real_data_agrees(labels):
 def test_counts_of_the_real_data_agree():
     X, counts, _ = gastro()
     positive = np.asarray(counts)[:, 0]
-    values = {"n": len(X), "m": np.asarray(counts).sum(axis=1).max(), "all_positive": (positive == 7).sum(),
-              "none_positive": (positive == 0).sum()}
+    values = {
+        "n": len(X),
+        "m": np.asarray(counts).sum(axis=1).max(),
+        "all_positive": (positive == 7).sum(),
+        "none_positive": (positive == 0).sum(),
+    }
     for name, value in values.items():
         assert claims.check(f"fig1.gastro.{name}", value).verdict == "agrees"
 
@@ -255,6 +276,7 @@ DIFFERS = {"fig1.adult.m", "sim.within_standard_errors"}
 def published(executed_chapters):
     """Every verdict that the executed chapters of the paper published, with the chapter."""
     import chapters
+
     return [(name, verdict) for name, notebook in executed_chapters.items() for verdict in chapters.verdicts_of(notebook)]
 
 
@@ -262,6 +284,7 @@ def data_are_there():
     """Whether every data file can be had."""
     import chapters
     from softlabel import datasets
+
     return set(chapters.data_files()) == set(datasets.FILES)
 
 
@@ -308,6 +331,7 @@ def test_published_verdicts_follow_the_rule(published):
 def test_page_of_verdicts_has_a_row_for_each_claim(published, tmp_path):
     """And its numbers are those of the chapters."""
     import chapters
+
     table = chapters.table().set_index("id")
     assert list(table.index) == list(claims.ledger())
     for name, v in published:

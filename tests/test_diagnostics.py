@@ -8,11 +8,16 @@ from reference import exact_logpmf, gastro
 from scipy import stats
 
 from softlabel import estimate_alpha0, fit_logistic, sample_votes
-from softlabel.book.diagnostics import (average_posterior, plot_average_posterior, plot_votes_against_expectation,
-                                   prediction_band, share_in_band)
+from softlabel.book.diagnostics import (
+    average_posterior,
+    plot_average_posterior,
+    plot_votes_against_expectation,
+    prediction_band,
+    share_in_band,
+)
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402  after the choice of backend
+import matplotlib.pyplot as plt
 
 COUNTS = np.array([[0, 3], [3, 0], [3, 0], [1, 2], [1, 2], [1, 2]])
 TAU = np.array([[0.1, 0.9], [0.8, 0.2], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8], [0.2, 0.8]])
@@ -138,7 +143,7 @@ def test_plot_of_average_posteriors_shows_the_table(ax):
     counts, tau = COUNTS, TAU
     plot_average_posterior(counts, tau, ax)
     table = average_posterior(counts, tau)
-    (points, _, (bars,)), = ax.containers
+    ((points, _, (bars,)),) = ax.containers
     np.testing.assert_array_equal(points.get_xdata(), table.index)
     np.testing.assert_array_equal(np.asarray(points.get_ydata(), float), table["mean"])
     ends = {segment[0, 0]: segment[:, 1] for segment in bars.get_segments() if len(segment) and np.isfinite(segment).all()}
@@ -206,8 +211,11 @@ FUNCTIONS = {
 def test_bad_votes_and_probabilities(name):
     function = FUNCTIONS[name]
     unequal = np.array([[0, 3], [3, 0], [3, 1], [1, 2], [1, 2], [1, 2]])
-    cases = [(COUNTS - 1, TAU, r"counts\[0, 0\] is -1.*whole numbers"), (COUNTS, TAU / 2, r"tau\[0\] sums to 0.5.*sum to 1"),
-             (COUNTS[:3], TAU, r"\(3, 2\).*\(6, 2\)|\(6, 2\).*\(3, 2\)")]
+    cases = [
+        (COUNTS - 1, TAU, r"counts\[0, 0\] is -1.*whole numbers"),
+        (COUNTS, TAU / 2, r"tau\[0\] sums to 0.5.*sum to 1"),
+        (COUNTS[:3], TAU, r"\(3, 2\).*\(6, 2\)|\(6, 2\).*\(3, 2\)"),
+    ]
     if name != "share_in_band":
         cases.append((unequal, TAU, r"counts\[2\] has 4 votes.*counts\[0\] has 3.*same number"))
     else:

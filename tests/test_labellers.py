@@ -44,11 +44,19 @@ def test_the_table_item_by_item():
             as_yes, as_no = (s - 1) / others, (m - s - 1) / others  # share of the others that agree
             mean = q * as_yes + (1 - q) * as_no
             shares.append((yes, q, *([np.nan] * 2 if m == 1 else [as_yes if yes else as_no, mean])))
-            sums += yes - q, q * (1 - q), (as_yes if yes else as_no) - mean, q * (as_yes - mean)**2 + (1 - q) * (as_no - mean)**2
+            sums += (
+                yes - q,
+                q * (1 - q),
+                (as_yes if yes else as_no) - mean,
+                q * (as_yes - mean) ** 2 + (1 - q) * (as_no - mean) ** 2,
+            )
         d, v, da, va = sums
         np.testing.assert_allclose(table.loc[who, ["z positive", "z agreement"]], [d / v**0.5, da / va**0.5], rtol=1e-10)
-        np.testing.assert_allclose(table.loc[who, ["positive", "positive of all", "agreement", "agreement of all"]],
-                                   np.nanmean(shares, axis=0), rtol=1e-10)
+        np.testing.assert_allclose(
+            table.loc[who, ["positive", "positive of all", "agreement", "agreement of all"]],
+            np.nanmean(shares, axis=0),
+            rtol=1e-10,
+        )
 
 
 def test_few_contested_items_have_no_z_value():

@@ -14,6 +14,7 @@ from urllib.request import urlopen
 
 import nbformat
 import pytest
+import sheets
 import yaml
 from conftest import ROOT, soup_of
 from docutils import nodes
@@ -26,7 +27,6 @@ from test_chapters import tree_of
 import chapters
 import notebooks
 import publish
-import sheets
 
 PAGES = notebooks.notebooks_of(ROOT)
 NAMES = [name for names in PAGES.values() for name in names]
@@ -144,8 +144,14 @@ def test_the_same_text_as_on_the_page(folder, site):
     for page, (name, *_) in PAGES.items():
         soup = soup_of((site / f"{page}.html").read_text("utf8")).find("article")
         words = plain("\n".join(c.source for c in read(folder, name).cells if c.cell_type == "markdown"))
-        paragraphs = [p for p in soup.find_all("p") if not p.get("class") and not p.select_one(".math, img")
-                      and not p.find_parent(["td", "th"]) and not p.find_parent(class_="cell_output")]
+        paragraphs = [
+            p
+            for p in soup.find_all("p")
+            if not p.get("class")
+            and not p.select_one(".math, img")
+            and not p.find_parent(["td", "th"])
+            and not p.find_parent(class_="cell_output")
+        ]
         shown = [" ".join(p.get_text().split()) for p in paragraphs]
         assert [text for text in shown if text not in words] == [], name
         assert any(text not in words[: len(words) // 2] for text in shown), "nothing was compared"

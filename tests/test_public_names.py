@@ -12,12 +12,39 @@ from softlabel import datasets
 from softlabel.book import claims
 
 NAMES = {
-    "Alpha0Fit", "BatchFit", "ConvergenceWarning", "FitLimit", "JointFit", "LogisticFit", "SeparationWarning",
-    "TwoClassNormal", "VoteDesign", "VoteReport", "alpha0_interval", "analyse_votes", "bootstrap_alpha0",
-    "design_votes", "dm_logpmf", "estimate_alpha0", "find_separation", "fit_dirichlet_multinomial", "fit_limit",
-    "fit_logistic", "fit_logistic_batch", "godambe_information", "load_adult_content", "load_bluebirds",
-    "load_breast_cancer", "load_gastroenterology", "overdispersion_test", "relative_efficiency", "sample_probabilities",
-    "sample_votes", "simulate_breast_cancer", "simulate_relative_efficiency", "variance_inflation",
+    "Alpha0Fit",
+    "BatchFit",
+    "ConvergenceWarning",
+    "FitLimit",
+    "JointFit",
+    "LogisticFit",
+    "SeparationWarning",
+    "TwoClassNormal",
+    "VoteDesign",
+    "VoteReport",
+    "alpha0_interval",
+    "analyse_votes",
+    "bootstrap_alpha0",
+    "design_votes",
+    "dm_logpmf",
+    "estimate_alpha0",
+    "find_separation",
+    "fit_dirichlet_multinomial",
+    "fit_limit",
+    "fit_logistic",
+    "fit_logistic_batch",
+    "godambe_information",
+    "load_adult_content",
+    "load_bluebirds",
+    "load_breast_cancer",
+    "load_gastroenterology",
+    "overdispersion_test",
+    "relative_efficiency",
+    "sample_probabilities",
+    "sample_votes",
+    "simulate_breast_cancer",
+    "simulate_relative_efficiency",
+    "variance_inflation",
 }
 SIGNATURES = {
     softlabel.fit_logistic: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
@@ -39,13 +66,10 @@ SIGNATURES = {
     softlabel.relative_efficiency: "m, alpha0",
     softlabel.godambe_information: "fisher, m, alpha0",
     softlabel.design_votes: "*, budget, cost_item, cost_vote, alpha0, n_items=None, cost_truth=None, min_items=1",
-    softlabel.simulate_relative_efficiency:
-        "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1, memory=None",
-    softlabel.simulate_breast_cancer:
-        "ms, alphas, n_train=50, n_splits=100, rng=None, n_jobs=-1, method='glm', memory=None",
-    softlabel.analyse_votes:
-        "votes, features, *, positive, truth=None, columns=None, repeats='first', cost_item=1.0, cost_vote=1.0, level=0.95, "
-        "rng=0",
+    softlabel.simulate_relative_efficiency: "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1, memory=None",
+    softlabel.simulate_breast_cancer: "ms, alphas, n_train=50, n_splits=100, rng=None, n_jobs=-1, method='glm', memory=None",
+    softlabel.analyse_votes: "votes, features, *, positive, truth=None, columns=None, repeats='first', cost_item=1.0, cost_vote=1.0, level=0.95, "
+    "rng=0",
     softlabel.TwoClassNormal: "mean1, mean2, cov, prior1=0.5",
     softlabel.TwoClassNormal.canonical: "delta, p=2, prior1=0.5",
     softlabel.TwoClassNormal.sample: "self, n, rng=None, size=None",
@@ -68,16 +92,50 @@ SIGNATURES = {
     datasets.load_adult_content: "positive='RX', repeats='keep'",
 }
 FIELDS = {
-    softlabel.LogisticFit: ["coef", "converged", "n_iter", "separation", "log_likelihood", "deviance", "dispersion",
-                            "n_items", "n_without_votes", "feature_names"],
+    softlabel.LogisticFit: [
+        "coef",
+        "converged",
+        "n_iter",
+        "separation",
+        "log_likelihood",
+        "deviance",
+        "dispersion",
+        "n_items",
+        "n_without_votes",
+        "feature_names",
+    ],
     softlabel.BatchFit: ["coef", "converged", "n_iter"],
-    softlabel.JointFit: ["coef", "alpha0", "log_likelihood", "converged", "n_iter", "separation", "n_items",
-                         "n_without_votes", "feature_names"],
+    softlabel.JointFit: [
+        "coef",
+        "alpha0",
+        "log_likelihood",
+        "converged",
+        "n_iter",
+        "separation",
+        "n_items",
+        "n_without_votes",
+        "feature_names",
+    ],
     softlabel.VoteDesign: ["n_items", "m", "worth", "cost", "root", "n_truth"],
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
-    softlabel.VoteReport: ["items", "annotators", "counted", "fit", "alpha0", "overdispersion", "efficiency_direct",
-                           "goodness_of_fit", "truth", "comparison", "lacking", "positive", "repeats", "level", "cost_item",
-                           "cost_vote"],
+    softlabel.VoteReport: [
+        "items",
+        "annotators",
+        "counted",
+        "fit",
+        "alpha0",
+        "overdispersion",
+        "efficiency_direct",
+        "goodness_of_fit",
+        "truth",
+        "comparison",
+        "lacking",
+        "positive",
+        "repeats",
+        "level",
+        "cost_item",
+        "cost_vote",
+    ],
     datasets.VoteData: ["X", "counts", "y", "votes", "source"],
 }
 
@@ -141,8 +199,12 @@ print([name for name, a, b in zip(names, before, state()) if a != b])
 def test_importing_and_using_it_changes_no_global_state():
     # SciPy and others may set filters of their own on import: they are imported first.
     first = "import scipy.optimize, scipy.stats, joblib, tqdm, yaml, pooch, rdata, sklearn.linear_model\n"
-    done = subprocess.run([sys.executable, "-c", first + STATE], capture_output=True, text=True,
-                          env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+    done = subprocess.run(
+        [sys.executable, "-c", first + STATE],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:2] == ["[]", "[]"]
     assert done.stderr == ""

@@ -10,18 +10,25 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import sympy as sp
 from bs4 import BeautifulSoup
 from scipy import stats
 from scipy.special import expit
 
 from softlabel import (
-    alpha0_interval, analyse_votes, estimate_alpha0, fit_logistic, overdispersion_test, relative_efficiency, sample_probabilities,
+    alpha0_interval,
+    analyse_votes,
+    estimate_alpha0,
+    fit_logistic,
+    overdispersion_test,
+    relative_efficiency,
+    sample_probabilities,
 )
+from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
 from softlabel.report import parts
 from softlabel.report.command import main
 from softlabel.report.parts import Interval
-from softlabel.efficiency import pooled_efficiency
 from softlabel.vote_models import share_in_band
 
 COEF = np.array([0.3, 1.0, -0.5])
@@ -75,7 +82,9 @@ def test_numbers_are_those_of_the_package():
     np.testing.assert_array_equal(report.histogram["observed"], np.bincount(s, minlength=6))
     for name, alpha0 in (("expected", report.alpha0.value), ("independent votes", 1e9)):
         a, b = alpha0 * tau.T
-        np.testing.assert_allclose(report.histogram[name], [stats.betabinom.pmf(k, 5, a, b).sum() for k in range(6)], rtol=1e-6)
+        np.testing.assert_allclose(
+            report.histogram[name], [stats.betabinom.pmf(k, 5, a, b).sum() for k in range(6)], rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize("alpha0", [0.3, 5.0, np.inf])
@@ -128,9 +137,28 @@ def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0):
                 assert bought(m, alpha0, c0, c1) == ("more votes" if rule < 0 else "more items")
 
 
-@pytest.mark.parametrize("rule", [
-    lambda m, r: m**2 < r, lambda m, r: (m + 1) ** 2 < r, lambda m, r: m * (m - 1) < r, lambda m, r: m < r,
-], ids=["m^2", "(m + 1)^2", "m (m - 1)", "m"])
+def test_one_more_vote_symbolically():
+    """The rule, and the factor for any two numbers of votes."""
+    m, a, c0, c1 = sp.symbols("m alpha0 c0 c1", positive=True)
+    gain = (m + 1) * (m + a) / ((m + 1 + a) * m) - 1
+    top = sp.numer(sp.together(gain - c1 / (c0 + c1 * m)))
+    assert sp.expand(top - (a * c0 - c1 * m * (m + 1))) == 0
+    one, two, w = sp.symbols("m1 m2 w", positive=True)
+    mean, square = ((1 - w) * one**r + w * two**r for r in (1, 2))
+    meat = (1 - w) * one * (one + a) / (1 + a) + w * two * (two + a) / (1 + a)
+    assert sp.simplify(mean**2 / meat - mean**2 * (1 + a) / (square + a * mean)) == 0
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda m, r: m**2 < r,
+        lambda m, r: (m + 1) ** 2 < r,
+        lambda m, r: m * (m - 1) < r,
+        lambda m, r: m < r,
+    ],
+    ids=["m^2", "(m + 1)^2", "m (m - 1)", "m"],
+)
 def test_other_rules_for_one_more_vote_fail(rule):
     """Negative: each altered rule gives wrong advice somewhere."""
     cases = [(m, alpha0) for m in range(1, 6) for alpha0 in np.arange(0.25, 40, 0.5)]
@@ -189,23 +217,29 @@ def test_truth_against_votes():
 # ------------------------------------------------------------------ Forms of input
 
 
-@pytest.mark.parametrize("votes, features, positive, truth", [
-    (WIDE, X, "yes", TRUTH),
-    (WIDE.rename_axis("item").reset_index(), X.reset_index(), "yes", TRUTH),
-    (as_long(WIDE, ["task", "worker", "label"]), X.rename_axis("task").reset_index(), "yes", TRUTH),
-    (LONG.sample(frac=1, random_state=1), X.sample(frac=1, random_state=2), "yes", TRUTH),
-    (LONG.assign(time=1)[["time", "label", "annotator", "item"]], X.assign(truth=TRUTH), "yes", "truth"),
-    (LONG.assign(label=LONG["label"] == "yes"), X, True, TRUTH),
-    (LONG.assign(label=(LONG["label"] == "yes").astype(int)), X, 1, TRUTH == 1),
-    (LONG.astype("category"), X, "yes", TRUTH.map({1: "yes", 0: "no"})),
-    (WIDE.astype("category"), X.astype(object), "yes", TRUTH.map({1: "1", 0: "0"})),
-], ids=["wide", "columns", "task", "shuffled", "more columns", "bool", "int", "category", "object"])
+@pytest.mark.parametrize(
+    "votes, features, positive, truth",
+    [
+        (WIDE, X, "yes", TRUTH),
+        (WIDE.rename_axis("item").reset_index(), X.reset_index(), "yes", TRUTH),
+        (as_long(WIDE, ["task", "worker", "label"]), X.rename_axis("task").reset_index(), "yes", TRUTH),
+        (LONG.sample(frac=1, random_state=1), X.sample(frac=1, random_state=2), "yes", TRUTH),
+        (LONG.assign(time=1)[["time", "label", "annotator", "item"]], X.assign(truth=TRUTH), "yes", "truth"),
+        (LONG.assign(label=LONG["label"] == "yes"), X, True, TRUTH),
+        (LONG.assign(label=(LONG["label"] == "yes").astype(int)), X, 1, TRUTH == 1),
+        (LONG.astype("category"), X, "yes", TRUTH.map({1: "yes", 0: "no"})),
+        (WIDE.astype("category"), X.astype(object), "yes", TRUTH.map({1: "1", 0: "0"})),
+    ],
+    ids=["wide", "columns", "task", "shuffled", "more columns", "bool", "int", "category", "object"],
+)
 def test_input_forms_are_equal(votes, features, positive, truth):
     report, usual = analyse_votes(votes, features, positive=positive, truth=truth), the_report()
     np.testing.assert_allclose(report.fit.coef, usual.fit.coef, rtol=1e-9)
     np.testing.assert_allclose(report.alpha0.value, usual.alpha0.value, rtol=1e-6)
     pd.testing.assert_frame_equal(report.annotators.sort_index(), usual.annotators.sort_index())
-    pd.testing.assert_frame_equal(report.items.sort_index(), usual.items.sort_index(), check_dtype=False, check_index_type=False)
+    pd.testing.assert_frame_equal(
+        report.items.sort_index(), usual.items.sort_index(), check_dtype=False, check_index_type=False
+    )
     if (report.items.index == usual.items.index).all():  # another order of items draws other folds and resamples
         pd.testing.assert_frame_equal(report.table(), usual.table(), rtol=1e-9)
 
@@ -228,15 +262,34 @@ def test_gaps_repeats_and_items_that_lack_something_are_counted_and_named():
     repeats = pd.concat([as_long(gaps), LONG[:7], LONG[:3].replace({"yes": "no", "no": "yes"})], ignore_index=True)
     report = analyse_votes(repeats, features, positive="yes")
     assert report.counted == {
-        "votes read": 610, "missing votes": 15, "repeated votes": 10, "votes used": 575, "items": 120, "items used": 117,
-        "items with no votes": 1, "items with no features": 1, "items with incomplete features": 1, "annotators": 5,
+        "votes read": 610,
+        "missing votes": 15,
+        "repeated votes": 10,
+        "votes used": 575,
+        "items": 120,
+        "items used": 117,
+        "items with no votes": 1,
+        "items with no features": 1,
+        "items with incomplete features": 1,
+        "annotators": 5,
         "contradictory repeats": 3,
     }
     assert report.items["status"].loc[["i20", "i30", "i40", "i41"]].tolist() == [
-        "no votes", "no features", "incomplete features", "used"]
+        "no votes",
+        "no features",
+        "incomplete features",
+        "used",
+    ]
     said = " ".join(report.set_aside)
-    for word in ("without a label, not used: 15", "on the same item, not used: 10", "the first: 3", "no votes, not used: 1",
-                 "'i20'", "'i30'", "'i40'"):
+    for word in (
+        "without a label, not used: 15",
+        "on the same item, not used: 10",
+        "the first: 3",
+        "no votes, not used: 1",
+        "'i20'",
+        "'i30'",
+        "'i40'",
+    ):
         assert word in said and word in re.sub("&#x27;", "'", report.to_html()), word
     used = report.used.index
     np.testing.assert_allclose(report.fit.coef, fit_logistic(X.loc[used], count(gaps.loc[used])).coef, rtol=1e-9)
@@ -282,36 +335,40 @@ def edited(frame, row, column, value):
     return frame
 
 
-@pytest.mark.parametrize("votes, features, options, words", [
-    (edited(LONG, 17, "item", None), X, {}, "votes, row 17: the item is missing"),
-    (edited(LONG, 17, "annotator", np.nan), X, {}, "votes, row 17: the annotator is missing"),
-    (edited(LONG, 17, "label", "yse"), X, {}, "3 different labels .* 'yse' .*votes, row 17"),
-    (edited(WIDE, 17, "a2", "yse"), X, {}, "'yse' .* item 'i17'"),
-    (LONG.drop(columns="label"), X, {}, "no column for the label .*'annotator'"),
-    (LONG.assign(task=1), X, {}, "'item' and 'task'"),
-    (LONG.assign(label=None), X, {}, "every one is missing"),
-    (LONG[:0], X, {}, "votes has no elements"),
-    (LONG, X, {"positive": "Yes"}, "'Yes' .*'yes', 'no'|'Yes' .*'no', 'yes'"),
-    (LONG, edited(X, 3, "shape", "big"), {}, "features, item 'i3' .*'shape' is 'big'"),
-    (LONG, edited(X.reset_index(), 3, "shape", np.inf), {}, "features, row 3 .*item 'i3'.*'shape' is inf"),
-    (LONG, pd.concat([X, X[5:6]]), {}, "item 'i5' has two rows"),
-    (LONG, X[[]], {}, "no numbers"),
-    (LONG, X.set_axis(["a", "a"], axis=1), {}, "more than one column named 'a'"),
-    (LONG, X.reset_index(drop=True), {}, "no item of votes is in features.*'i0'"),
-    (LONG, X * np.nan, {}, "no item has both"),
-    (LONG, X.assign(one=1.0), {}, "'one'.*constant"),
-    (LONG, X, {"columns": ["size", "colour"]}, "columns: .*'colour'.*'shape'"),
-    (LONG, X, {"truth": "histology"}, "truth: .*'histology'"),
-    (LONG, X, {"truth": TRUTH.replace({1: 2})}, "truth of item .* is 2"),
-    (LONG, X, {"truth": [1] * 120}, "truth must be"),
-    (LONG, X, {"truth": pd.concat([TRUTH, pd.Series([1], ["new"])])}, "'new'.* not in features"),
-    (LONG, X, {"repeats": "last"}, "repeats .*'last'"),
-    (LONG, X, {"cost_vote": 0}, "cost_vote .*positive"),
-    (LONG, X, {"cost_item": -1}, "cost_item .*positive"),
-    (LONG, X, {"level": 95}, "level .*95"),
-    (LONG.to_numpy(), X, {}, "votes must be a DataFrame"),
-    (LONG, X.to_numpy(), {}, "features must be a DataFrame"),
-], ids=lambda value: value if isinstance(value, str) else None)
+@pytest.mark.parametrize(
+    "votes, features, options, words",
+    [
+        (edited(LONG, 17, "item", None), X, {}, "votes, row 17: the item is missing"),
+        (edited(LONG, 17, "annotator", np.nan), X, {}, "votes, row 17: the annotator is missing"),
+        (edited(LONG, 17, "label", "yse"), X, {}, "3 different labels .* 'yse' .*votes, row 17"),
+        (edited(WIDE, 17, "a2", "yse"), X, {}, "'yse' .* item 'i17'"),
+        (LONG.drop(columns="label"), X, {}, "no column for the label .*'annotator'"),
+        (LONG.assign(task=1), X, {}, "'item' and 'task'"),
+        (LONG.assign(label=None), X, {}, "every one is missing"),
+        (LONG[:0], X, {}, "votes has no elements"),
+        (LONG, X, {"positive": "Yes"}, "'Yes' .*'yes', 'no'|'Yes' .*'no', 'yes'"),
+        (LONG, edited(X, 3, "shape", "big"), {}, "features, item 'i3' .*'shape' is 'big'"),
+        (LONG, edited(X.reset_index(), 3, "shape", np.inf), {}, "features, row 3 .*item 'i3'.*'shape' is inf"),
+        (LONG, pd.concat([X, X[5:6]]), {}, "item 'i5' has two rows"),
+        (LONG, X[[]], {}, "no numbers"),
+        (LONG, X.set_axis(["a", "a"], axis=1), {}, "more than one column named 'a'"),
+        (LONG, X.reset_index(drop=True), {}, "no item of votes is in features.*'i0'"),
+        (LONG, X * np.nan, {}, "no item has both"),
+        (LONG, X.assign(one=1.0), {}, "'one'.*constant"),
+        (LONG, X, {"columns": ["size", "colour"]}, "columns: .*'colour'.*'shape'"),
+        (LONG, X, {"truth": "histology"}, "truth: .*'histology'"),
+        (LONG, X, {"truth": TRUTH.replace({1: 2})}, "truth of item .* is 2"),
+        (LONG, X, {"truth": [1] * 120}, "truth must be"),
+        (LONG, X, {"truth": pd.concat([TRUTH, pd.Series([1], ["new"])])}, "'new'.* not in features"),
+        (LONG, X, {"repeats": "last"}, "repeats .*'last'"),
+        (LONG, X, {"cost_vote": 0}, "cost_vote .*positive"),
+        (LONG, X, {"cost_item": -1}, "cost_item .*positive"),
+        (LONG, X, {"level": 95}, "level .*95"),
+        (LONG.to_numpy(), X, {}, "votes must be a DataFrame"),
+        (LONG, X.to_numpy(), {}, "features must be a DataFrame"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
 def test_errors_name_the_place(votes, features, options, words):
     with pytest.raises(ValueError, match=words):
         analyse_votes(votes, features, **{"positive": "yes"} | options)
@@ -353,8 +410,7 @@ def test_strings_of_the_tables_are_escaped():
     evil = '<b onmouseover="alert(1)">'
     long = LONG.replace({"label": {"yes": evil}, "annotator": {"a0": evil}}).replace({"item": {"i3": evil}})
     x, wide, _ = simulate(n=300, seed=2, bias=np.array([0, 0, 0, 0, 0.4]))
-    report = analyse_votes(
-        pd.concat([long, long[:3]]), X.rename(columns={"size": evil}).drop("i3"), positive=evil)
+    report = analyse_votes(pd.concat([long, long[:3]]), X.rename(columns={"size": evil}).drop("i3"), positive=evil)
     biased = analyse_votes(wide.rename(columns={"a4": evil}), x, positive="yes")
     for html in (report.to_html(), report._repr_html_(), biased.to_html()):
         soup = BeautifulSoup(html, "html.parser")
@@ -453,8 +509,14 @@ def run(folder, votes="votes.csv", features="features.csv", *more):
 
 
 def test_the_command_writes_the_report(folder):
-    done = command(folder, *"report --votes votes.csv --features features.csv --positive yes --truth truth".split(),
-                   "-o", "out.html", "--items", "items.csv")
+    done = command(
+        folder,
+        *"report --votes votes.csv --features features.csv --positive yes --truth truth".split(),
+        "-o",
+        "out.html",
+        "--items",
+        "items.csv",
+    )
     assert done.returncode == 0, done.stderr
     assert (folder / "out.html").read_text(encoding="utf-8") == the_report().to_html()
     assert done.stdout == f"{the_report()!r}\n"
@@ -467,17 +529,20 @@ def test_the_command_reads_a_wide_table(folder):
     assert (folder / "wide.html").read_text(encoding="utf-8") == the_report().to_html()
 
 
-@pytest.mark.parametrize("votes, features, more, words", [
-    ("typo.csv", "features.csv", (), ["votes, line 8", "'yse'"]),
-    ("blank.csv", "features.csv", (), ["votes, line 9"]),
-    ("votes.csv", "words.csv", (), ["features, line 5", "'i3'", "'size'", "'wide'"]),
-    ("none.csv", "features.csv", (), ["no file none.csv"]),
-    ("empty.csv", "features.csv", (), ["empty.csv cannot be read"]),
-    ("latin.csv", "features.csv", (), ["latin.csv cannot be read", "UTF-8"]),
-    (".", "features.csv", (), ["cannot be read"]),
-    ("votes.csv", "votes.csv", (), ["has two rows", "line 2"]),
-    ("votes.csv", "features.csv", ("-o", "none/out.html"), ["cannot be written"]),
-])
+@pytest.mark.parametrize(
+    "votes, features, more, words",
+    [
+        ("typo.csv", "features.csv", (), ["votes, line 8", "'yse'"]),
+        ("blank.csv", "features.csv", (), ["votes, line 9"]),
+        ("votes.csv", "words.csv", (), ["features, line 5", "'i3'", "'size'", "'wide'"]),
+        ("none.csv", "features.csv", (), ["no file none.csv"]),
+        ("empty.csv", "features.csv", (), ["empty.csv cannot be read"]),
+        ("latin.csv", "features.csv", (), ["latin.csv cannot be read", "UTF-8"]),
+        (".", "features.csv", (), ["cannot be read"]),
+        ("votes.csv", "votes.csv", (), ["has two rows", "line 2"]),
+        ("votes.csv", "features.csv", ("-o", "none/out.html"), ["cannot be written"]),
+    ],
+)
 def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, features, more, words):
     truth = ("--truth", "label") if features == "votes.csv" else ()
     assert run(folder, votes, features, *more, *truth) == 2

@@ -8,7 +8,7 @@ import threading
 import pytest
 from conftest import ROOT
 
-import softlabel
+from softlabel.book import repository
 from softlabel.book.repository import repository_file
 
 COMMIT = "0123456789abcdef"

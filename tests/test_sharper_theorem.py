@@ -49,6 +49,22 @@ def test_information_symbolically():
         assert any(sp.simplify(e) != 0 for e in information - altered * fisher), altered
 
 
+def test_the_model_of_the_paper_and_design_effect_of_kish():
+    dirichlet = (m + a) / (1 + a)
+    correlated = 1 + (m - 1) * rho
+    # The Dirichlet-multinomial is the case alpha0 = 1 / rho - 1.
+    assert sp.simplify(correlated.subs(rho, 1 / (1 + a)) - dirichlet) == 0
+    assert sp.simplify(dirichlet.subs(a, 1 / rho - 1) - correlated) == 0
+    assert sp.simplify(dirichlet.subs(a, 1 / rho) - correlated) != 0
+    # Variance of a sum of m votes, each of variance v, each pair of covariance rho v.
+    v = sp.symbols("v", positive=True)
+    assert sp.simplify(m * v + m * (m - 1) * rho * v - correlated * m * v) == 0
+    # Between one labeller and m; 1 / rho at most, however many.
+    effective = m / correlated
+    assert effective.subs(rho, 0) == m and sp.simplify(effective.subs(rho, 1)) == 1
+    assert sp.limit(effective, m, sp.oo) == 1 / rho
+
+
 def test_converse_symbolically():
     """I_M = c I_LR forces the variance m^2 tau (1 - tau) / c at every point: x x' of three points are independent."""
     t, expectation = three_points()

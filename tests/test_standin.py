@@ -87,8 +87,9 @@ def test_true_labels_are_drawn_from_the_same_posterior(many):
 def test_annotators_are_exchangeable(many):
     """Each gives the same share of positive votes, and each pair agrees equally often."""
     tables = many[0]
-    votes = np.concatenate([
-        t.votes.pivot(index="item", columns="annotator", values="label").eq("resection").to_numpy() for t in tables])
+    votes = np.concatenate(
+        [t.votes.pivot(index="item", columns="annotator", values="label").eq("resection").to_numpy() for t in tables]
+    )
     share = votes.mean(axis=0)
     assert np.ptp(share) < 5 * np.sqrt(0.25 / len(votes))
     agree = [(votes[:, i] == votes[:, k]).mean() for i in range(7) for k in range(i)]

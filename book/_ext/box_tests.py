@@ -40,14 +40,16 @@ def names_of(root):
 def key(root, names):
     """Hash of all that the outcomes depend on."""
     digest = hashlib.sha256("\0".join(names).encode())
-    for path in sorted({
-        root / "requirements.txt",
-        root / "pyproject.toml",
-        root / "tests" / "conftest.py",
-        *(root / name.split("::")[0] for name in names),
-        *(root / "softlabel").rglob("*.py"),
-        *(root / "softlabel").rglob("*.yml"),
-    }):
+    for path in sorted(
+        {
+            root / "requirements.txt",
+            root / "pyproject.toml",
+            root / "tests" / "conftest.py",
+            *(root / name.split("::")[0] for name in names),
+            *(root / "softlabel").rglob("*.py"),
+            *(root / "softlabel").rglob("*.yml"),
+        }
+    ):
         if path.exists():
             digest.update(f"{path.relative_to(root)}\0".encode())
             digest.update(path.read_bytes() + b"\0")
@@ -75,9 +77,21 @@ def run(root, names):
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-             "-o", "junit_family=xunit1", f"--junitxml={report}", *there],
-            cwd=root, capture_output=True, stdin=subprocess.DEVNULL,
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-o",
+                "junit_family=xunit1",
+                f"--junitxml={report}",
+                *there,
+            ],
+            cwd=root,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         )
         cases = ElementTree.parse(report).iter("testcase") if report.exists() else []

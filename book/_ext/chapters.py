@@ -24,13 +24,13 @@ from pathlib import Path
 
 import box_tests
 import nbclient
-import publish
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import is_myst_markdown_notebook, myst_nb_reader_plugin
 from nbclient.exceptions import CellExecutionError
 from sphinx_external_toc.parsing import parse_toc_yaml
 
+import publish
 from softlabel.book.claims import MIME
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,11 +72,7 @@ def cache_key(root=ROOT):
     digest = hashlib.sha256()
     files = [
         root / "requirements.txt",
-        *(
-            path
-            for kind in ("py", "yml", "json", "mplstyle")
-            for path in (root / "softlabel").rglob(f"*.{kind}")
-        ),
+        *(path for kind in ("py", "yml", "json", "mplstyle") for path in (root / "softlabel").rglob(f"*.{kind}")),
     ]
     for path in sorted(files):
         digest.update(f"{path.relative_to(root)}\0".encode())
@@ -174,19 +170,13 @@ def execute(root=ROOT, timeout=600, report=lambda line: None):
         spawn = multiprocessing.get_context("spawn")
         with spawn.Pool(min(len(missing), os.cpu_count())) as pool:
             run = functools.partial(_run, timeout=timeout)
-            for path, notebook, seconds, message in pool.imap_unordered(
-                run, missing
-            ):
+            for path, notebook, seconds, message in pool.imap_unordered(run, missing):
                 name = path.relative_to(root)
                 if message:
                     failures.append(f"{name}, {message}")
                     continue
-                bundle = CacheBundleIn(
-                    notebook, str(path), data={"execution_seconds": seconds}
-                )
-                cache.cache_notebook_bundle(
-                    bundle, check_validity=False, overwrite=True
-                )
+                bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": seconds})
+                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
                 report(f"{name}: executed in {seconds:.0f} s")
     if failures:
         raise ChapterError("\n\n".join(sorted(failures)))
@@ -240,10 +230,7 @@ def executed(path, root=ROOT):
 def verdicts_of(notebook):
     """List the verdicts that the cells of an executed notebook published."""
     return [
-        output.data[MIME]
-        for cell in notebook.cells
-        for output in cell.get("outputs", [])
-        if MIME in output.get("data", {})
+        output.data[MIME] for cell in notebook.cells for output in cell.get("outputs", []) if MIME in output.get("data", {})
     ]
 
 
@@ -255,10 +242,7 @@ def collect_verdicts(root=ROOT):
         for verdict in verdicts_of(executed(path, root)):
             key = verdict["id"]
             if key in seen:
-                raise ChapterError(
-                    f"{key} is checked twice: "
-                    f"in {seen[key]['chapter']} and in {name}"
-                )
+                raise ChapterError(f"{key} is checked twice: in {seen[key]['chapter']} and in {name}")
             seen[key] = {**verdict, "chapter": name}
     target = root / "_build" / "verdicts.json"
     entries = [seen[key] for key in sorted(seen)]
@@ -277,9 +261,7 @@ def table(root=ROOT):
 def count(frame):
     """Say in one line how many claims agree, differ, were not checked."""
     n = frame["verdict"].value_counts()
-    agree, differ, rest = (
-        int(n.get(kind, 0)) for kind in ("agrees", "differs", "not checked")
-    )
+    agree, differ, rest = (int(n.get(kind, 0)) for kind in ("agrees", "differs", "not checked"))
     return (
         f"claims: {agree} {'agrees' if agree == 1 else 'agree'}, "
         f"{differ} {'differs' if differ == 1 else 'differ'}, "
@@ -298,8 +280,7 @@ def main(argv=None):
         sys.exit(f"A chapter failed.\n{error}")
     spent = time.perf_counter() - start
     print(
-        f"chapters: {len(ran)} executed in {spent:.0f} s, "
-        f"{len(chapters()) - len(ran)} taken from the cache",
+        f"chapters: {len(ran)} executed in {spent:.0f} s, {len(chapters()) - len(ran)} taken from the cache",
         flush=True,
     )
     if command == "build":

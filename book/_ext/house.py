@@ -4,10 +4,11 @@ import os
 import re
 from pathlib import Path
 
-import chapters
 from docutils import nodes
 from sphinx.errors import SphinxError
 from sphinx_proof.nodes import proof_node
+
+import chapters
 
 # What other extensions write, and what a screen reader makes sense of.
 MENDED = [

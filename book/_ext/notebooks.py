@@ -18,7 +18,6 @@ import zipfile
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-import chapters
 import nbclient
 import nbformat
 import sheets
@@ -26,6 +25,8 @@ from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.errors import SphinxError
 from sphinx_exercise.nodes import solution_node
+
+import chapters
 
 BRANCH = "notebooks"
 ARCHIVE = "harmless-label-noise-notebooks.zip"
@@ -151,9 +152,7 @@ class Text:
 
     def as_table(self, node):
         title, group = node.children if isinstance(node.children[0], nodes.title) else (None, node.children[0])
-        rows = [
-            [re.sub(r"\s*\n\s*", "<br>", self.cell(entry)) for entry in row.children] for row in group.findall(nodes.row)
-        ]
+        rows = [[re.sub(r"\s*\n\s*", "<br>", self.cell(entry)) for entry in row.children] for row in group.findall(nodes.row)]
         right = ["text-right" in entry["classes"] for entry in next(group.findall(nodes.row)).children]
         rows.insert(1, ["---:" if r else "---" for r in right])
         text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
@@ -335,13 +334,12 @@ def write_notebooks(app, pagename, templatename, context, doctree):
 
 def add_buttons(context, names, repository):
     """First in the menu of downloads, and a menu of places where the notebook runs."""
+
     def link(url, text, tooltip, icon):
         return {"type": "link", "url": url, "text": text, "tooltip": tooltip, "icon": icon}
 
     labels = [(".ipynb", "Download this chapter as a notebook"), ("exercises .ipynb", "Download its exercises as a notebook")]
-    downloads = [
-        link(context["pathto"](f"notebooks/{name}", 1), *label, "fas fa-code") for name, label in zip(names, labels)
-    ]
+    downloads = [link(context["pathto"](f"notebooks/{name}", 1), *label, "fas fa-code") for name, label in zip(names, labels)]
     archive = context["pathto"](f"notebooks/{ARCHIVE}", 1)
     downloads.append(link(archive, "all notebooks .zip", "Download the notebooks of all chapters", "fas fa-file-archive"))
     groups = context["header_buttons"]

@@ -1,6 +1,6 @@
 """Pack the built site into one file that is read from a folder, without a network.
 
-    python book/_ext/offline.py     _build/harmless-label-noise-VERSION.zip
+python book/_ext/offline.py     _build/harmless-label-noise-VERSION.zip
 """
 
 import zipfile

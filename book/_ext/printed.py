@@ -1,6 +1,6 @@
 """The book in print: a Sphinx extension that prepares it, a command that makes it.
 
-    python book/_ext/printed.py     _build/harmless-label-noise-VERSION.pdf
+python book/_ext/printed.py     _build/harmless-label-noise-VERSION.pdf
 """
 
 import shutil
@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import publish
 from docutils import nodes
+
+import publish
 
 ROOT = Path(__file__).resolve().parents[2]
 # Programs, and files that only LaTeX sees, with the package of each in Debian.
@@ -77,10 +78,7 @@ def fit_long_tables(app, doctree, docname):
         return
     for table in doctree.findall(nodes.table):
         group = next(table.findall(nodes.tgroup))
-        columns = list(zip(*(
-            [len(entry.astext()) for entry in row.children]
-            for row in group.findall(nodes.row)
-        )))
+        columns = list(zip(*([len(entry.astext()) for entry in row.children] for row in group.findall(nodes.row))))
         if max(map(len, columns)) > 30:
             table["classes"].append("colwidths-given")
             for spec, lengths in zip(group.findall(nodes.colspec), columns):
@@ -91,9 +89,7 @@ def missing():
     """Debian packages without which the book cannot be printed."""
     lacking = [package for name, package in PROGRAMS.items() if not shutil.which(name)]
     if shutil.which("kpsewhich"):
-        found = subprocess.run(
-            ["kpsewhich", *FILES], capture_output=True, text=True
-        ).stdout
+        found = subprocess.run(["kpsewhich", *FILES], capture_output=True, text=True).stdout
         there = {Path(line).name for line in found.splitlines()}
         lacking += [package for name, package in FILES.items() if name not in there]
     else:
@@ -105,20 +101,35 @@ def main():
     if packages := missing():
         sys.exit(
             "The printed book is made by LaTeX, and this machine lacks a part of it."
-            "\nOn Debian or Ubuntu:\n\n  apt-get install " + " ".join(packages) +
-            "\n\nThe offline edition needs nothing of this: make site-zip."
+            "\nOn Debian or Ubuntu:\n\n  apt-get install "
+            + " ".join(packages)
+            + "\n\nThe offline edition needs nothing of this: make site-zip."
         )
     tex = ROOT / "_build" / "print" / "_build" / "latex"
     name = f"harmless-label-noise-{publish.version(ROOT)}.pdf"
     subprocess.run(
-        [Path(sys.executable).with_name("jupyter-book"), "build", ".", "--path-output",
-         "_build/print", "--builder", "latex", "-n", "--keep-going", "--all", "-q"],
-        cwd=ROOT, check=True,
+        [
+            Path(sys.executable).with_name("jupyter-book"),
+            "build",
+            ".",
+            "--path-output",
+            "_build/print",
+            "--builder",
+            "latex",
+            "-n",
+            "--keep-going",
+            "--all",
+            "-q",
+        ],
+        cwd=ROOT,
+        check=True,
     )
     done = subprocess.run(
-        ["latexmk", "-xelatex", "-interaction=nonstopmode", "-halt-on-error",
-         "harmless-label-noise.tex"],
-        cwd=tex, text=True, errors="replace", capture_output=True,
+        ["latexmk", "-xelatex", "-interaction=nonstopmode", "-halt-on-error", "harmless-label-noise.tex"],
+        cwd=tex,
+        text=True,
+        errors="replace",
+        capture_output=True,
     )
     if done.returncode:
         errors = [s for s in done.stdout.splitlines() if s.startswith(("!", "l."))]

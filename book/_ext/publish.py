@@ -17,10 +17,7 @@ from pathlib import Path
 import yaml
 from docutils import nodes
 
-OFFLINE = (
-    'if (location.protocol === "file:")'
-    " DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;"
-)
+OFFLINE = 'if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;'
 
 
 def version(root):
@@ -53,9 +50,7 @@ def bibtex(root, config):
     """The book's entry, and the paper's."""
     cff = citation(root)
     paper = cff["references"][0]
-    people = " and ".join(
-        f"{p['family-names']}, {p['given-names']}" for p in paper["authors"]
-    )
+    people = " and ".join(f"{p['family-names']}, {p['given-names']}" for p in paper["authors"])
     return f"""@misc{{harmless_label_noise_book,
   author  = {{{{{" and ".join(names(cff["authors"]))}}}}},
   title   = {{{cff["title"]}}},
@@ -162,15 +157,15 @@ def add_to_page(app, pagename, templatename, context, doctree):
     """Structured data in the head, version and date in the footer."""
     root = Path(app.srcdir)
     changes = context["pathto"]("book/changelog")
-    context["theme_extra_footer"] = (
-        f'<p>Version <a href="{changes}">{version(root)}</a>, {released(root)}</p>'
-    )
+    context["theme_extra_footer"] = f'<p>Version <a href="{changes}">{version(root)}</a>, {released(root)}</p>'
     if doctree is None:
         return
     tags = context["metatags"]
     found = re.search(r'<meta name="description" content="([^"]*)"', tags)
     data = structured(
-        root, app.config, pagename,
+        root,
+        app.config,
+        pagename,
         html.unescape(re.sub(r"^\d+\. |<[^>]+>", "", context["title"])),
         html.unescape(found[1]) if found else "",
     )

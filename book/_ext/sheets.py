@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
-import publish
 import yaml
 from myst_nb.core.read import read_myst_markdown_notebook
 from sphinx_external_toc.parsing import parse_toc_yaml
+
+import publish
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = "\n## Exercises\n"
@@ -284,8 +285,12 @@ def exercise_notebook(path, root=ROOT):
     title = re.search(r"^# (.*)$", chapter, re.M)[1]
     cells = [
         ("code", "install", install(root)),
-        ("markdown", "title", f"# {title}: exercises\n\nPut your answers in place of the dots. The cell below each answer "
-                              "says whether it is right, or what went wrong. Solutions are in the chapter."),
+        (
+            "markdown",
+            "title",
+            f"# {title}: exercises\n\nPut your answers in place of the dots. The cell below each answer "
+            "says whether it is right, or what went wrong. Solutions are in the chapter.",
+        ),
     ]
     imports, done, bodies = ["import numpy as np"], set(), []
     for item in exercises_of(path):

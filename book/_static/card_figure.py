@@ -1,6 +1,6 @@
 """Draws card.png, the picture on the social cards: what m votes are worth.
 
-    python book/_static/card_figure.py
+python book/_static/card_figure.py
 """
 
 from pathlib import Path

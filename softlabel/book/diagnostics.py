@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from softlabel.validation import Array, as_counts_and_tau
-from softlabel.vote_models import prediction_band, share_in_band
+from softlabel.vote_models import prediction_band
 
 
 def average_posterior(counts: ArrayLike, tau: ArrayLike) -> pd.DataFrame:
@@ -67,9 +67,7 @@ def plot_average_posterior(counts: ArrayLike, tau: ArrayLike, ax: Axes) -> None:
     ax.set(xlabel="positive votes", ylabel="average posterior", ylim=(-0.05, 1.05), xticks=table.index)
 
 
-def plot_votes_against_expectation(
-    counts: ArrayLike, tau: ArrayLike, alpha0: float, ax: Axes, level: float = 0.95
-) -> None:
+def plot_votes_against_expectation(counts: ArrayLike, tau: ArrayLike, alpha0: float, ax: Axes, level: float = 0.95) -> None:
     """Draw observed against expected votes with the prediction band; every item must have the same number of votes."""
     counts, tau = as_counts_and_tau(counts, tau)
     m = _same_number(counts)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.labellers import compare_annotators
 from softlabel.fits import LogisticFit
+from softlabel.labellers import compare_annotators
 from softlabel.logistic import fit_logistic
 from softlabel.report import parts, rivals
 from softlabel.report.result import VoteReport

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from softlabel.efficiency import pooled_efficiency
-from softlabel.labellers import differing_annotators
 from softlabel.fits import LogisticFit
+from softlabel.labellers import differing_annotators
 from softlabel.overdispersion import OverdispersionTest
 from softlabel.report import parts
 from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, shown

@@ -20,8 +20,9 @@ def per_unit(m: float, c0: float, c1: float, alpha0: float) -> float:
 
 
 def best_votes(c0: float, c1: float, alpha0: float) -> float:
-    found = optimize.minimize_scalar(lambda t: -np.log(per_unit(np.exp(t), c0, c1, alpha0)), bounds=(0, 20), method="bounded",
-                                     options={"xatol": 1e-10})
+    found = optimize.minimize_scalar(
+        lambda t: -np.log(per_unit(np.exp(t), c0, c1, alpha0)), bounds=(0, 20), method="bounded", options={"xatol": 1e-10}
+    )
     return float(np.exp(found.x))
 
 

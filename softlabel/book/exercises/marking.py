@@ -149,6 +149,7 @@ def mark(key: str, answer: object) -> Feedback:
     where = f"Wrong: {exercise.names[int(off[0])]}{more}"
     return Feedback(key, False, f"Not yet. {where}. {exercise.hint}")
 
+
 @cache
 def find(key: str) -> Exercise:
     """The exercise with this key; an unknown key is a ``ValueError``."""
@@ -212,8 +213,14 @@ def _build(key: str, part: str, entry: Names) -> Exercise:
         return Mistake(wrong.answer, why, wrong.part) if isinstance(wrong, Mistake) else Mistake(wrong, why)
 
     return Exercise(
-        entry["wanted"], measure, called, np.atleast_1d(np.asarray(right, dtype=float)),
-        [mistake(*one) for one in entry["mistakes"].items()], entry["hint"], tolerance("rtol", 1e-6), tolerance("atol", 1e-9),
+        entry["wanted"],
+        measure,
+        called,
+        np.atleast_1d(np.asarray(right, dtype=float)),
+        [mistake(*one) for one in entry["mistakes"].items()],
+        entry["hint"],
+        tolerance("rtol", 1e-6),
+        tolerance("atol", 1e-9),
     )
 
 
@@ -261,7 +268,7 @@ def call(function: object, *args: object) -> object:
         raise Unfit(f"{_shown(function)} cannot be called.")
     try:
         return function(*copy.deepcopy(args))
-    except Exception as error:  # noqa: BLE001 -- whatever it is, the reader should see it
+    except Exception as error:
         raise Unfit(f"Your function stops with {type(error).__name__}: {error}.") from None
 
 

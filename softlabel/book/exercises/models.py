@@ -73,8 +73,13 @@ def ex_unequal_code() -> Names:
     def leave_out(m: Array, c: int) -> Array:
         return np.where(m > c, 0, m)
 
-    def right(m: Array, prob: Array, alpha0: float, cap: Callable[[Array, int], Array] = keep,
-              of: Callable[[Array, Array, float], float] = counted_once) -> Array:
+    def right(
+        m: Array,
+        prob: Array,
+        alpha0: float,
+        cap: Callable[[Array, int], Array] = keep,
+        of: Callable[[Array, Array, float], float] = counted_once,
+    ) -> Array:
         values = [round(of(cap(m, c), prob, alpha0), 12) for c in range(1, m.max() + 1)]
         return np.array([1 + values.index(max(values)), max(values)])
 
@@ -121,8 +126,9 @@ def ex_joint_code() -> Names:
         return votes / mean_over_items(2, lambda eta: eta**power * joint_information(eta, 7, alpha0))
 
     def lowest(power: int) -> tuple[float, float]:
-        found = optimize.minimize_scalar(lambda log: efficiency(np.exp(log), power), bounds=(-2, 3), method="bounded",
-                                         options={"xatol": 1e-4})
+        found = optimize.minimize_scalar(
+            lambda log: efficiency(np.exp(log), power), bounds=(-2, 3), method="bounded", options={"xatol": 1e-4}
+        )
         return float(np.exp(found.x)), float(found.fun)
 
     alpha0, least = lowest(0)

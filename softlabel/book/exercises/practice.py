@@ -59,8 +59,9 @@ def ex_speed_further() -> Names:
 
 
 def ex_large_hand(T: float, o: float, W: float) -> float:
-    found = optimize.minimize_scalar(lambda log: T / W + o * T * np.exp(-log) + np.exp(log) / 2, bounds=(-5, 10),
-                                     method="bounded", options={"xatol": 1e-9})
+    found = optimize.minimize_scalar(
+        lambda log: T / W + o * T * np.exp(-log) + np.exp(log) / 2, bounds=(-5, 10), method="bounded", options={"xatol": 1e-9}
+    )
     return float(np.exp(found.x))
 
 

@@ -106,8 +106,9 @@ def ex_07_code() -> Names:
     groups = [np.column_stack([k := part.sum(axis=1), part.shape[1] - k]) for part in (labels.iloc[:, :3], labels.iloc[:, 3:])]
 
     def alpha0(counts: Array, tau: Array) -> float:
-        found = optimize.minimize_scalar(lambda log: -dm_logpmf(counts, tau, np.exp(log)).sum(), bounds=(-4, 12),
-                                         method="bounded", options={"xatol": 1e-8})
+        found = optimize.minimize_scalar(
+            lambda log: -dm_logpmf(counts, tau, np.exp(log)).sum(), bounds=(-4, 12), method="bounded", options={"xatol": 1e-8}
+        )
         return float(np.exp(found.x))
 
     def both(tau: Array) -> list[float]:
