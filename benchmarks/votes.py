@@ -8,6 +8,7 @@ from scipy.stats import betabinom
 
 import softlabel as sl
 from benchmarks.harness import Contestant, aim, compare
+from softlabel.labellers import dawid_skene
 
 OF_MOMENTS = 0.02  # several standard errors of their differences at a million items
 OF_MEANS = 0.1  # of log alpha0, over resamples: several standard errors of a mean of 20
@@ -78,11 +79,6 @@ def overdispersion(resamples, few, rounds):
 
 def annotators(n, rounds):
     """Ten votes of 50 annotators on each of n items; an annotator is right with a probability of their own."""
-    try:
-        from softlabel.labellers import dawid_skene
-    except ImportError:
-        return []
-
     rng = np.random.default_rng(1)
     z, item = rng.random(n) < 0.4, np.repeat(np.arange(n), 10)
     annotator = rng.random((n, 50)).argpartition(10)[:, :10].ravel()
