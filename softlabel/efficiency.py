@@ -1,4 +1,4 @@
-"""What votes are worth: Theorems 1 and 2 of Ahfock & McLachlan (2021), designs for a budget, and limits under a wrong model."""
+"""What votes are worth: Theorems 1 and 2 of Ahfock & McLachlan (2021), designs for a budget, limits under a wrong model."""
 
 import math
 from collections.abc import Callable

@@ -211,10 +211,10 @@ def simulate_breast_cancer(
     Returns
     -------
     DataFrame
-        First a row for the truth-label rule, with ``m`` and ``alpha0`` missing; then one for each m and alpha0. ``are`` is the limit
-        by Theorem 2; ``error`` and ``error_se`` the mean test error and its standard error over splits; ``re`` the excess of the
-        truth-label rule over the Bayes error divided by that of the votes rule, ``re_se`` its bootstrap standard error;
-        ``share_separated`` the share of training sets that are linearly separable.
+        First a row for the truth-label rule, with ``m`` and ``alpha0`` missing; then one for each m and alpha0. ``are`` is the
+        limit by Theorem 2; ``error`` and ``error_se`` the mean test error and its standard error over splits; ``re`` the
+        excess of the truth-label rule over the Bayes error divided by that of the votes rule, ``re_se`` its bootstrap standard
+        error; ``share_separated`` the share of training sets that are linearly separable.
 
     Raises
     ------
@@ -223,8 +223,8 @@ def simulate_breast_cancer(
 
     Notes
     -----
-    Section 5.2 of Ahfock & McLachlan (2021). The fit to all 569 items is taken for the truth from which votes are drawn, and its
-    apparent error, 29 / 569, for the Bayes error. Votes are nested as in :func:`simulate_relative_efficiency`.
+    Section 5.2 of Ahfock & McLachlan (2021). The fit to all 569 items is taken for the truth from which votes are drawn, and
+    its apparent error, 29 / 569, for the Bayes error. Votes are nested as in :func:`simulate_relative_efficiency`.
 
     Examples
     --------

@@ -181,7 +181,8 @@ def _newton(x: Array, counts: Array, theta: Array, max_iter: int, tol: float) ->
     """Maximum over theta = (beta, omega): where, its log-likelihood, whether it is one, steps taken, covariance of beta."""
     q = len(theta) - 1
     value, score, H, squares = _sums(x, counts, theta)
-    for n_iter in range(1, max_iter + 1):
+    converged, n_iter = False, 0
+    while not converged and n_iter < max_iter:
         step, concave = _step(score, H, squares)
         if theta[q] == 0 and min(score[q], step[q]) <= 0:  # on the boundary, and not about to leave it: only beta moves
             step, concave = _step(score[:q], H[:q, :q], squares[:q, :q])
@@ -195,9 +196,7 @@ def _newton(x: Array, counts: Array, theta: Array, max_iter: int, tol: float) ->
                 break
             step = step / 2
         theta, (value, score, H, squares) = trial, there
-        converged = concave and promise <= tol
-        if converged:
-            break
+        converged, n_iter = bool(concave and promise <= tol), n_iter + 1
     moves = q + (theta[q] > 0)
     return theta, value, converged, n_iter, _inverse(H[:moves, :moves])[:q, :q]
 

@@ -408,7 +408,7 @@ def fit_statistics(data: _DataSets, beta: Array) -> tuple[Array, ...]:
 
 
 def inverse(H: Array) -> tuple[Array, Array]:
-    """H^-1 (R, q, q), and the largest variance inflation factor (R,): 1 for orthogonal columns, beyond bounds for collinear ones."""
+    """H^-1 (R, q, q), and the largest variance inflation factor (R,): 1 for orthogonal columns, huge for collinear ones."""
     d = 1 / np.sqrt(np.maximum(np.einsum("rii->ri", H), 1e-200))
     units = d[:, :, None] * d[:, None]
     # With 1e-14 on a diagonal of ones, a singular H does not fail.

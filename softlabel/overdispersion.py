@@ -44,8 +44,8 @@ class Alpha0Fit:
     multinomial_log_likelihood: float
 
     def __repr__(self) -> str:
-        gain = self.log_likelihood - self.multinomial_log_likelihood
-        return f"Alpha0Fit(alpha0 = {self.alpha0:.6g}; log-likelihood {self.log_likelihood:.6g}, {gain:.4g} above the multinomial)"
+        gain = f"{self.log_likelihood - self.multinomial_log_likelihood:.4g} above the multinomial"
+        return f"Alpha0Fit(alpha0 = {self.alpha0:.6g}; log-likelihood {self.log_likelihood:.6g}, {gain})"
 
 
 class OverdispersionTest(NamedTuple):
@@ -61,7 +61,7 @@ def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
     Parameters
     ----------
     counts : (n, g) array_like
-        Votes of each item for each class, column 0 the positive class. Items with no vote or one carry no information on alpha0.
+        Votes of each item for each class, column 0 the positive class. Items with no vote or one say nothing about alpha0.
     tau : (n, g) array_like
         Posterior probabilities of each item, such as ``fit_logistic(...).posterior(X)``.
 
@@ -72,7 +72,8 @@ def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
     Raises
     ------
     ValueError
-        If counts or tau are not valid, their shapes differ, a class with probability zero has a vote, or no item has two votes.
+        If counts or tau are not valid, their shapes differ, a class with probability zero has a vote, or no item has two
+        votes.
 
     Notes
     -----
@@ -249,8 +250,8 @@ def overdispersion_test(counts: ArrayLike, tau: ArrayLike) -> OverdispersionTest
     statistic : float
         Twice the log-likelihood ratio of the best alpha0 to the multinomial.
     pvalue : float
-        The multinomial is a boundary point: under it the statistic is 0 in half of the samples, and chi-square with one degree of
-        freedom in the others.
+        The multinomial is a boundary point: under it the statistic is 0 in half of the samples, and chi-square with one degree
+        of freedom in the others.
 
     Raises
     ------

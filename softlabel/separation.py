@@ -31,10 +31,10 @@ def find_separation(X: ArrayLike, y_or_counts: ArrayLike, *, positive: object = 
 
     Notes
     -----
-    Albert & Anderson (1984). By Stiemke's lemma either some rule is never wrong and somewhere right, or positive weights on the
-    items balance their margins. One non-negative least-squares problem finds which, and with it the rule or the weights, which
-    are then checked. Where rounding spoils both proofs, a linear programme decides, that of Konis (2007): maximise the sum of
-    the margins of a rule that is never wrong.
+    Albert & Anderson (1984). By Stiemke's lemma either some rule is never wrong and somewhere right, or positive weights on
+    the items balance their margins. One non-negative least-squares problem finds which, and with it the rule or the weights,
+    which are then checked. Where rounding spoils both proofs, a linear programme decides, that of Konis (2007): maximise the
+    sum of the margins of a rule that is never wrong.
 
     Examples
     --------

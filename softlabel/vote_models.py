@@ -7,6 +7,7 @@ correlated, and how likely vote counts are.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -151,7 +152,7 @@ class DirichletMultinomial(VoteModel):
         return (1.0, 1 / self.alpha0) if self.alpha0 > 1 else (self.alpha0, 1.0)
 
     def log_probability(self, counts: Array, tau: Array) -> Array:
-        """As an urn: after k votes for class i of j in all, the next is for i with probability (alpha0 tau_i + k) / (alpha0 + j).
+        """An urn: after k votes for class i of j in all, the next is for i with probability (alpha0 tau_i + k) / (alpha0 + j).
 
         The factorials of the binomial coefficient are shared out among the votes, as 1 / (k + 1) and j + 1. Both factors are
         divided by alpha0 (when above 1), so that the multinomial is the value at 1 / alpha0 = 0 and not a limit. The usual
@@ -183,7 +184,7 @@ def parts_of_votes(m: Array) -> list[slice]:
     """Items in parts of some million votes, whose arrays with an element a vote are small."""
     part = (np.cumsum(m) // MANY).astype(np.int64)
     edges = [0, *(np.flatnonzero(np.diff(part)) + 1), len(m)]
-    return [slice(i, j) for i, j in zip(edges[:-1], edges[1:])]
+    return [slice(i, j) for i, j in pairwise(edges)]
 
 
 def later_classes(tau: Array) -> list[Array]:
@@ -379,8 +380,8 @@ def prediction_band(probability: ArrayLike, m: int, alpha0: float, level: float 
     Returns
     -------
     low, high : (n,) ndarray
-        Quantiles of the beta-binomial at (1 - level) / 2 and (1 + level) / 2. Counts are whole numbers, so the band holds more than
-        ``level``: it is conservative.
+        Quantiles of the beta-binomial at (1 - level) / 2 and (1 + level) / 2. Counts are whole numbers, so the band holds more
+        than ``level``: it is conservative.
 
     Raises
     ------
