@@ -401,7 +401,29 @@ def prediction_band(probability: ArrayLike, m: int, alpha0: float, level: float 
 
 
 def share_in_band(counts: ArrayLike, tau: ArrayLike, alpha0: float, level: float = 0.95) -> float:
-    """Share of the items whose positive votes lie within :func:`prediction_band`."""
+    """Share of the items whose positive votes lie within :func:`prediction_band`.
+
+    Parameters
+    ----------
+    counts, tau : (n, g) array_like
+        Votes and posterior probabilities, column 0 the positive class. Items without votes are left out.
+    alpha0, level
+        As in :func:`prediction_band`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If an argument is not valid, or no item has a vote.
+
+    Examples
+    --------
+    >>> share_in_band([[7, 0], [3, 4], [0, 7], [1, 1]], [[0.99, 0.01], [0.5, 0.5], [0.99, 0.01], [0.5, 0.5]], alpha0=5.0)
+    0.75
+    """
     counts, tau = as_counts_and_tau(counts, tau)
     if not counts.any():
         raise ValueError("no item has a vote: counts are all 0")
