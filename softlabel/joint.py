@@ -209,7 +209,7 @@ def _step(score: Array, H: Array, squares: Array) -> tuple[Array, bool]:
 
 
 def _inverse(H: Array) -> Array:
-    return inverse(H[None])[0][0]
+    return inverse(H[None])[0].squeeze(0)
 
 
 def _sums(x: Array, counts: Array, theta: Array) -> tuple[float, Array, Array, Array]:
@@ -243,7 +243,7 @@ def _derivatives(counts: Array, tau: Array, omega: float) -> tuple[Array, ...]:
     of_all = np.append(0, np.cumsum((j / (1 + j * omega)) ** 2))[m]
 
     def total(values: Array) -> Array:
-        return np.bincount(item, values, len(counts))
+        return np.bincount(item, values, len(counts))  # type: ignore[return-value]  # NumPy's stubs forget weights
 
     return (
         total(sign * rest * r),

@@ -161,7 +161,7 @@ class DirichletMultinomial(VoteModel):
         scale, step = self._scale_and_step
         m = counts.sum(axis=1).astype(np.int64)
         j = np.arange(1.0, m.max())
-        answer = -np.cumsum(np.append([0.0, 0.0], np.log((scale + j * step) / (j + 1))))[m]
+        answer: Array = -np.cumsum(np.append([0.0, 0.0], np.log((scale + j * step) / (j + 1))))[m]
         # The first vote for each class has alpha0 tau_i, of which one alpha0 cancels: their product may underflow.
         answer += np.maximum((counts > 0).sum(axis=1) - 1, 0) * np.log(scale)
         with np.errstate(divide="ignore"):  # a vote for a class of probability zero
@@ -175,9 +175,9 @@ class DirichletMultinomial(VoteModel):
 
 def votes_in_order(counts: Array) -> tuple[NDArray[np.int64], Array]:
     """For each vote the entry of ``counts`` (n,) that it belongs to, and k, the number of votes there before it."""
-    counts = counts.astype(np.int64)
-    entry = np.repeat(np.arange(len(counts)), counts)
-    return entry, np.arange(float(len(entry))) - np.repeat(np.cumsum(counts) - counts, counts)
+    votes = counts.astype(np.int64)
+    entry = np.repeat(np.arange(len(votes)), votes)
+    return entry, np.arange(float(len(entry))) - np.repeat(np.cumsum(votes) - votes, votes)
 
 
 def parts_of_votes(m: Array) -> list[slice]:
