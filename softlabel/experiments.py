@@ -62,7 +62,7 @@ def simulate_relative_efficiency(
     alphas : sequence of float
         Values of alpha0; ``inf`` is the multinomial.
     n, p : int
-        Items in a training set, and their features.
+        Items in a training set, at least p + 1, and their features.
     n_sims : int
         Training sets for each delta.
     rng : Generator, int or None
@@ -99,7 +99,8 @@ def simulate_relative_efficiency(
     """
     deltas = np.atleast_1d(as_numbers(deltas, "deltas", (0, 1)))
     ms, alphas = _grid(ms, alphas)
-    n_sims = as_whole(n_sims, "n_sims", 2)
+    n_sims, p = as_whole(n_sims, "n_sims", 2), as_whole(p, "p, the number of features,", 1)
+    n = as_whole(n, f"n, the number of items with p = {p} features,", p + 1)
     for delta in deltas:
         TwoClassNormal.canonical(delta, p)  # before any work, an error for a bad one
     sizes = [min(SETS, n_sims - done) for done in range(0, n_sims, SETS)]
