@@ -94,7 +94,7 @@ def pooled_efficiency(m: ArrayLike, alpha0: float) -> float:
     >>> round(pooled_efficiency([1, 9], 1.0), 4)
     1.087
     """
-    m = as_labellers(as_numbers(m, "m", (0, 1)))
+    m = as_numbers(as_labellers(m), "m", (0, 1))
     mean, square = m.mean(), (m**2).mean()
     if as_parameter(alpha0, "alpha0", scalar=True) == 0:
         return float(mean**2 / square)
