@@ -1,11 +1,11 @@
-"""What votes are worth: Theorems 1 and 2 of Ahfock & McLachlan (2021), designs for a budget, and limits under a wrong model."""
+"""What votes are worth: Theorems 1 and 2 of Ahfock & McLachlan (2021), designs for a budget, limits under a wrong model."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from softlabel.normal import TwoClassNormal
@@ -94,7 +94,7 @@ def pooled_efficiency(m: ArrayLike, alpha0: float) -> float:
     >>> round(pooled_efficiency([1, 9], 1.0), 4)
     1.087
     """
-    m = as_labellers(as_numbers(m, "m", (0, 1)))
+    m = as_numbers(as_labellers(m), "m", (0, 1))
     mean, square = m.mean(), (m**2).mean()
     if as_parameter(alpha0, "alpha0", scalar=True) == 0:
         return float(mean**2 / square)
@@ -260,14 +260,14 @@ def design_votes(
     worth = n * relative_efficiency(m, alpha0)
     best = np.flatnonzero(worth >= worth.max() * (1 - 1e-12))  # equal but for rounding
     best = best[np.lexsort((m[best], (n * (item + m))[best]))[0]]
-    n, m, worth = int(n[best]), int(m[best]), float(worth[best])
-    cost = min(budget, n * (cost_item + m * cost_vote))
+    items, votes = int(n[best]), int(m[best])
+    cost = min(budget, items * (cost_item + votes * cost_vote))
     root = math.sqrt(alpha0) * math.sqrt(item) if item else 0.0
     n_truth = None
     if cost_truth is not None:
         affordable = math.floor(budget / (cost_item + prices["true labels"]) * (1 + DECIMALS))
-        n_truth = min(most, affordable) if affordable >= min_items else 0
-    return VoteDesign(n, m, worth, cost, root, n_truth)
+        n_truth = int(min(most, affordable)) if affordable >= min_items else 0
+    return VoteDesign(items, votes, float(worth[best]), cost, root, n_truth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -392,7 +392,8 @@ def _values(function: object, name: str, eta: Array) -> Array:
 
 def _density(t: Array) -> Array:
     """Of the standard normal distribution."""
-    return np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
+    density: Array = np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
+    return density
 
 
 def _along_discriminant(model: TwoClassNormal) -> tuple[Array, Array, Array]:
@@ -409,17 +410,19 @@ def _solve(t: Array, weight: Array, q: Array) -> Array:
 
     x = np.stack([np.ones_like(t), t])
 
-    def loss(b):
-        return weight @ (np.logaddexp(0, b @ x) - q * (b @ x))
+    def loss(b: Array) -> float:
+        return float(weight @ (np.logaddexp(0, b @ x) - q * (b @ x)))
 
-    def gradient(b):
-        return x @ (weight * (expit(b @ x) - q))
+    def gradient(b: Array) -> Array:
+        error: Array = expit(b @ x) - q
+        return x @ (weight * error)
 
-    def hessian(b):
-        return (x * (weight * expit(b @ x) * expit(-b @ x))) @ x.T
+    def hessian(b: Array) -> Array:
+        curved: Array = weight * expit(b @ x) * expit(-b @ x)
+        return (x * curved) @ x.T
 
     found = minimize(loss, np.zeros(2), jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-7})
-    b = found.x
+    b: Array = found.x
     if not b[1] > 1e-6:
         raise ValueError("mean must rise with eta: on the whole it does not")
     for _ in range(50):  # to rounding
@@ -439,12 +442,12 @@ def _expand(b: Array, t: Array, weight: Array, q: Array, v: Array, p: int) -> tu
     tau = expit(b @ x)
     w = tau * expit(-b @ x)
 
-    def second_moment(weights):
-        M = weights.sum() * np.eye(p + 1)
+    def second_moment(weights: Array) -> Array:
+        M: Array = weights.sum() * np.eye(p + 1)
         M[:2, :2] = (x * weights) @ x.T
         return M
 
-    def third_moment(weights, A):
+    def third_moment(weights: Array, A: NDArray[np.floating]) -> Array:
         """E weights x (x' A x)"""
         form = np.einsum("ik,ij,jk->k", x, A[:2, :2], x) + np.trace(A[2:, 2:])
         return np.append(x @ (weights * form), np.zeros(p - 1))

@@ -1,7 +1,7 @@
 """Two simulation studies, of two normal classes and of real features with simulated votes: in parallel and with progress."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from hashlib import sha256
 from importlib.metadata import version
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dgels  # by Householder reflections, as R
 from scipy.special import expit, logit, rel_entr
 
@@ -20,7 +21,17 @@ from softlabel.logistic import fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
 from softlabel.separation import separation_of
 from softlabel.threads import inside_worker
-from softlabel.validation import Array, ConvergenceWarning, as_alpha0, as_labellers, as_numbers, as_rng, as_whole, optional
+from softlabel.validation import (
+    Array,
+    ConvergenceWarning,
+    as_alpha0,
+    as_choice,
+    as_labellers,
+    as_numbers,
+    as_rng,
+    as_whole,
+    optional,
+)
 from softlabel.vote_models import sample_probabilities, sample_votes
 
 if TYPE_CHECKING:
@@ -30,9 +41,9 @@ SETS = 100  # training sets simulated together: large enough for NumPy to work m
 
 
 def simulate_relative_efficiency(
-    deltas: Sequence[float],
-    ms: Sequence[int],
-    alphas: Sequence[float],
+    deltas: ArrayLike,
+    ms: ArrayLike,
+    alphas: ArrayLike,
     n: int = 500,
     p: int = 2,
     n_sims: int = 1000,
@@ -51,7 +62,7 @@ def simulate_relative_efficiency(
     alphas : sequence of float
         Values of alpha0; ``inf`` is the multinomial.
     n, p : int
-        Items in a training set, and their features.
+        Items in a training set, at least p + 1, and their features.
     n_sims : int
         Training sets for each delta.
     rng : Generator, int or None
@@ -88,7 +99,8 @@ def simulate_relative_efficiency(
     """
     deltas = np.atleast_1d(as_numbers(deltas, "deltas", (0, 1)))
     ms, alphas = _grid(ms, alphas)
-    n_sims = as_whole(n_sims, "n_sims", 2)
+    n_sims, p = as_whole(n_sims, "n_sims", 2), as_whole(p, "p, the number of features,", 1)
+    n = as_whole(n, f"n, the number of items with p = {p} features,", p + 1)
     for delta in deltas:
         TwoClassNormal.canonical(delta, p)  # before any work, an error for a bad one
     sizes = [min(SETS, n_sims - done) for done in range(0, n_sims, SETS)]
@@ -108,8 +120,8 @@ def simulate_relative_efficiency(
     frames = []
     resample = np.random.default_rng(next(seeds))
     for k, delta in enumerate(deltas):
-        truth, votes, _ = zip(*blocks[k * len(sizes) : (k + 1) * len(sizes)])
-        truth, votes = np.concatenate(truth), np.concatenate(votes)
+        of_delta = blocks[k * len(sizes) : (k + 1) * len(sizes)]
+        truth, votes = (np.concatenate([block[i] for block in of_delta]) for i in (0, 1))
         frame = pd.MultiIndex.from_product([ms.astype(int), alphas], names=["m", "alpha0"]).to_frame(index=False)
         frame.insert(0, "delta", delta)
         frame["are"] = relative_efficiency(frame["m"], frame["alpha0"])
@@ -119,7 +131,7 @@ def simulate_relative_efficiency(
     return pd.concat(frames, ignore_index=True)
 
 
-def _grid(ms: Sequence[int], alphas: Sequence[float]) -> tuple[Array, Array]:
+def _grid(ms: ArrayLike, alphas: ArrayLike) -> tuple[Array, Array]:
     """The cells of a study, checked."""
     ms, alphas = np.atleast_1d(as_labellers(ms)), np.atleast_1d(as_alpha0(alphas))
     for name, values in (("ms", ms), ("alphas", alphas)):
@@ -135,7 +147,8 @@ def _seeds(rng: np.random.Generator | int | None, count: int, memory: object) ->
     """Seeds, not generators: a task is known again by its seed, and a generator changes as it is used."""
     if memory is not None and rng is None:
         raise ValueError("memory needs an rng, such as a whole number: without one every call is another study")
-    return as_rng(rng).bit_generator.seed_seq.spawn(count)
+    source: np.random.SeedSequence = as_rng(rng).bit_generator.seed_seq  # type: ignore[assignment]  # NumPy's have no other
+    return source.spawn(count)
 
 
 def _canonical_excess_errors(
@@ -159,7 +172,7 @@ def excess_errors(
             warnings.simplefilter("ignore", ConvergenceWarning)  # counted
             fit = fit_logistic_batch(Y, counts)
         failed += int((~fit.converged).sum())
-        return model.error_rate(fit.coef) - model.bayes_error()
+        return np.asarray(model.error_rate(fit.coef)) - model.bayes_error()
 
     truth = excess(np.stack([z, 1.0 - z], axis=-1))
     votes = np.empty((size, len(ms), len(alphas)))
@@ -173,12 +186,13 @@ def bootstrap_se(truth: Array, votes: Array, rng: np.random.Generator, n_resampl
     """Standard error of mean(truth) / mean(votes), resampling training sets: weights times errors, not copies of errors."""
     n_sims = len(truth)
     weights = rng.multinomial(n_sims, np.full(n_sims, 1 / n_sims), size=n_resamples)
-    return ((weights @ truth)[:, None] / (weights @ votes)).std(axis=0, ddof=1)
+    se: Array = ((weights @ truth)[:, None] / (weights @ votes)).std(axis=0, ddof=1)
+    return se
 
 
 def simulate_breast_cancer(
-    ms: Sequence[int],
-    alphas: Sequence[float],
+    ms: ArrayLike,
+    alphas: ArrayLike,
     n_train: int = 50,
     n_splits: int = 100,
     rng: np.random.Generator | int | None = None,
@@ -211,10 +225,10 @@ def simulate_breast_cancer(
     Returns
     -------
     DataFrame
-        First a row for the truth-label rule, with ``m`` and ``alpha0`` missing; then one for each m and alpha0. ``are`` is the limit
-        by Theorem 2; ``error`` and ``error_se`` the mean test error and its standard error over splits; ``re`` the excess of the
-        truth-label rule over the Bayes error divided by that of the votes rule, ``re_se`` its bootstrap standard error;
-        ``share_separated`` the share of training sets that are linearly separable.
+        First a row for the truth-label rule, with ``m`` and ``alpha0`` missing; then one for each m and alpha0. ``are`` is the
+        limit by Theorem 2; ``error`` and ``error_se`` the mean test error and its standard error over splits; ``re`` the
+        excess of the truth-label rule over the Bayes error divided by that of the votes rule, ``re_se`` its bootstrap standard
+        error; ``share_separated`` the share of training sets that are linearly separable.
 
     Raises
     ------
@@ -223,8 +237,8 @@ def simulate_breast_cancer(
 
     Notes
     -----
-    Section 5.2 of Ahfock & McLachlan (2021). The fit to all 569 items is taken for the truth from which votes are drawn, and its
-    apparent error, 29 / 569, for the Bayes error. Votes are nested as in :func:`simulate_relative_efficiency`.
+    Section 5.2 of Ahfock & McLachlan (2021). The fit to all 569 items is taken for the truth from which votes are drawn, and
+    its apparent error, 29 / 569, for the Bayes error. Votes are nested as in :func:`simulate_relative_efficiency`.
 
     Examples
     --------
@@ -236,10 +250,10 @@ def simulate_breast_cancer(
     2     5  1000.0  4.98   0.09             0.30
     """
     ms, alphas = _grid(ms, alphas)
-    if not isinstance(method, str) or method not in FITS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, FITS))}, got {method!r}")
+    as_choice(method, "method", list(FITS))
     n_splits = as_whole(n_splits, "n_splits", 2)
     data = load_breast_cancer()
+    assert data.X is not None and data.y is not None  # nothing but votes is missing there
     X = data.X.filter(like="mean ").to_numpy()
     X, y = (X - X.mean(axis=0)) / X.std(axis=0), data.y.to_numpy()
     span = f"n_train, between {X.shape[1] + 1} and {len(X) - 1},"
@@ -305,7 +319,7 @@ def fit_as_r(X: Array, counts: Array, max_iter: int = 25, epsilon: float = 1e-8)
     eta, deviance = logit(mu), np.inf
     for _ in range(max_iter):
         weight = np.sqrt(m * mu * (1 - mu))
-        coef = dgels(x * weight[:, None], weight * (eta + (y - mu) / (mu * (1 - mu))))[1][: x.shape[1]]
+        coef: Array = dgels(x * weight[:, None], weight * (eta + (y - mu) / (mu * (1 - mu))))[1][: x.shape[1]]
         eta = x @ coef
         mu = np.clip(expit(eta), np.finfo(float).eps, 1 - np.finfo(float).eps)
         last, deviance = deviance, 2 * float(m @ (rel_entr(y, mu) + rel_entr(1 - y, 1 - mu)))
@@ -315,7 +329,7 @@ def fit_as_r(X: Array, counts: Array, max_iter: int = 25, epsilon: float = 1e-8)
 
 
 def _fit_firth(X: Array, counts: Array) -> Array:
-    return fit_logistic_batch(X[None], counts[None], method="firth", max_iter=100, tol=1e-6).coef[0]
+    return fit_logistic_batch(X[None], counts[None], method="firth", max_iter=100, tol=1e-6).coef.ravel()
 
 
 def _fit_ridge(X: Array, counts: Array) -> Array:
@@ -323,7 +337,8 @@ def _fit_ridge(X: Array, counts: Array) -> Array:
     LogisticRegression = optional("sklearn.linear_model", "sklearn", "simulate_breast_cancer").LogisticRegression
     labels = np.repeat([1, 0], len(X))
     ridge = LogisticRegression(C=1.0, solver="newton-cholesky").fit(np.vstack([X, X]), labels, counts.T.ravel())
-    return np.r_[ridge.intercept_, ridge.coef_[0]]
+    coef: Array = np.r_[ridge.intercept_, ridge.coef_[0]]
+    return coef
 
 
 FITS = {"glm": fit_as_r, "firth": _fit_firth, "ridge": _fit_ridge}

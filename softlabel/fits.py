@@ -55,7 +55,7 @@ class LogisticRule:
         X, _ = as_features(X)
         if X.shape[1] != len(self.feature_names):
             raise ValueError(f"X has {X.shape[1]} columns but the model was fitted to {self.feature_names}")
-        return self.coef[0] + X @ self.coef[1:]
+        return self.coef[:1] + X @ self.coef[1:]
 
     def posterior(self, X: ArrayLike) -> Array:
         """Posterior probabilities (n, 2) of new items, column 0 the positive class, each computed without rounding."""

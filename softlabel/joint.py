@@ -181,7 +181,8 @@ def _newton(x: Array, counts: Array, theta: Array, max_iter: int, tol: float) ->
     """Maximum over theta = (beta, omega): where, its log-likelihood, whether it is one, steps taken, covariance of beta."""
     q = len(theta) - 1
     value, score, H, squares = _sums(x, counts, theta)
-    for n_iter in range(1, max_iter + 1):
+    converged, n_iter = False, 0
+    while not converged and n_iter < max_iter:
         step, concave = _step(score, H, squares)
         if theta[q] == 0 and min(score[q], step[q]) <= 0:  # on the boundary, and not about to leave it: only beta moves
             step, concave = _step(score[:q], H[:q, :q], squares[:q, :q])
@@ -195,9 +196,7 @@ def _newton(x: Array, counts: Array, theta: Array, max_iter: int, tol: float) ->
                 break
             step = step / 2
         theta, (value, score, H, squares) = trial, there
-        converged = concave and promise <= tol
-        if converged:
-            break
+        converged, n_iter = bool(concave and promise <= tol), n_iter + 1
     moves = q + (theta[q] > 0)
     return theta, value, converged, n_iter, _inverse(H[:moves, :moves])[:q, :q]
 
@@ -210,7 +209,7 @@ def _step(score: Array, H: Array, squares: Array) -> tuple[Array, bool]:
 
 
 def _inverse(H: Array) -> Array:
-    return inverse(H[None])[0][0]
+    return inverse(H[None])[0].squeeze(0)
 
 
 def _sums(x: Array, counts: Array, theta: Array) -> tuple[float, Array, Array, Array]:
@@ -244,7 +243,7 @@ def _derivatives(counts: Array, tau: Array, omega: float) -> tuple[Array, ...]:
     of_all = np.append(0, np.cumsum((j / (1 + j * omega)) ** 2))[m]
 
     def total(values: Array) -> Array:
-        return np.bincount(item, values, len(counts))
+        return np.bincount(item, values, len(counts))  # type: ignore[return-value]  # NumPy's stubs forget weights
 
     return (
         total(sign * rest * r),

@@ -33,6 +33,7 @@ from softlabel.validation import (
 )
 
 METHODS = ("mle", "firth")
+NewtonResult = tuple[Array, NDArray[np.bool_], NDArray[np.int64], NDArray[np.bool_]]
 FEW = 4  # coefficients: with so few, products of features are worth their memory
 COLLINEAR = 1e10  # variance inflation factor from which a column counts as a combination of the others
 LOST_INFORMATION = 1e12  # trace(H^-1 H_0) above this: the labels say nothing about some direction, and H is rounding error
@@ -97,11 +98,8 @@ def fit_logistic(
     >>> fit.predict([[1.0], [2.0]])
     array([0, 1])
     """
-    max_iter, tol, firth = (
-        as_whole(max_iter, "max_iter", 1),
-        as_positive(tol, "tol"),
-        as_choice(method, "method", METHODS) == "firth",
-    )
+    max_iter, tol = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol")
+    firth = as_choice(method, "method", METHODS) == "firth"
     y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
     X, names = as_features(X, keep_float32=True)
     counts = as_votes(y_or_counts, X.shape[:1], positive)
@@ -203,15 +201,12 @@ def fit_logistic_batch(
     >>> fit_logistic_batch(X, y)
     BatchFit(100 data sets, 100 converged; coef (100, 3))
     """
-    max_iter, tol, firth = (
-        as_whole(max_iter, "max_iter", 1),
-        as_positive(tol, "tol"),
-        as_choice(method, "method", METHODS) == "firth",
-    )
+    max_iter, tol = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol")
+    firth = as_choice(method, "method", METHODS) == "firth"
     X, names = as_features(X, ndim=(3,), keep_float32=True)
     votes = as_labels_or_counts(y_or_counts, X.shape[:2], positive)
 
-    def fit(sets: slice) -> tuple[Array, ...]:
+    def fit(sets: slice) -> NewtonResult:
         data, centre, scale = _data_sets(X[sets], votes[sets])
         beta, *rest = newton(data, np.zeros((len(centre), len(names) + 1)), max_iter * (10 if firth else 1), tol, firth)
         coef = beta / np.c_[np.ones(len(beta)), scale]
@@ -268,7 +263,7 @@ def _data_sets(
     features = np.empty((R, 1 + p + len(pairs), n))
     features[:, 0], columns = 1, features[:, 1 : p + 1]
     columns[...] = X.transpose(0, 2, 1)
-    if centre is None:
+    if centre is None or scale is None:
         centre, scale = centre_and_scale(n, *column_sums(columns))
     columns -= centre[..., None]
     columns /= scale[..., None]
@@ -294,7 +289,7 @@ class _Blocks:
         return reduce(lambda sums, more: tuple(map(add, sums, more)), in_threads(of_block, blocks(*self.X.shape)))
 
 
-def newton(data: Any, beta: Array, max_iter: int, tol: float, firth: bool = False) -> tuple[Array, Array, Array, Array]:
+def newton(data: _DataSets | _Blocks, beta: Array, max_iter: int, tol: float, firth: bool = False) -> NewtonResult:
     """Coefficients (R, q), whether each fit converged, its number of steps, and whether its features have full rank.
 
     A fit has converged when a full step moves no linear predictor by more than sqrt(tol): since the weights w = tau (1 - tau)
@@ -338,7 +333,7 @@ def newton(data: Any, beta: Array, max_iter: int, tol: float, firth: bool = Fals
         moving = moving & ~ends
         if not moving.any():
             break
-        if moving.mean() < 0.5:  # the others are no longer carried along
+        if isinstance(data, _DataSets) and moving.mean() < 0.5:  # the others are no longer carried along
             data, left, step, rise, back_off = data.keep(moving), left[moving], step[moving], rise[moving], back_off[moving]
             moving = moving[moving]
     return beta, converged & full_rank, n_iter, full_rank
@@ -408,7 +403,7 @@ def fit_statistics(data: _DataSets, beta: Array) -> tuple[Array, ...]:
 
 
 def inverse(H: Array) -> tuple[Array, Array]:
-    """H^-1 (R, q, q), and the largest variance inflation factor (R,): 1 for orthogonal columns, beyond bounds for collinear ones."""
+    """H^-1 (R, q, q), and the largest variance inflation factor (R,): 1 for orthogonal columns, huge for collinear ones."""
     d = 1 / np.sqrt(np.maximum(np.einsum("rii->ri", H), 1e-200))
     units = d[:, :, None] * d[:, None]
     # With 1e-14 on a diagonal of ones, a singular H does not fail.
@@ -424,12 +419,13 @@ def unexplained(gradient: Array, step: Array, H: Array) -> Array:
     """
     total = 4 * H[:, 0, 0] - gradient[:, 0] ** 2 / np.maximum(H[:, 0, 0], 1e-200)
     rest = 4 * H[:, 0, 0] - (gradient * step).sum(axis=1)
-    return np.maximum(np.divide(rest, total, out=np.ones_like(rest), where=total > 0), 0.1)
+    share: Array = np.divide(rest, total, out=np.ones_like(rest), where=total > 0)
+    return share.clip(0.1)
 
 
 def product(A: Array, v: Array) -> Array:
     """Matrices times vectors, (R, i, j) and (R, j)."""
-    return (A @ v[..., None])[..., 0]
+    return (A @ v[..., None]).squeeze(-1)
 
 
 def way_back(centre: Array, scale: Array) -> Array:

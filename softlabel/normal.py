@@ -89,9 +89,10 @@ class TwoClassNormal:
     def _root(self) -> Array:
         """Lower Cholesky factor of the covariance."""
         try:
-            return cholesky(self.cov, lower=True)
+            root: Array = cholesky(self.cov, lower=True)
         except LinAlgError:
             raise ValueError("cov must be positive definite") from None
+        return root
 
     @cached_property
     def delta(self) -> float:
@@ -149,7 +150,7 @@ class TwoClassNormal:
         Y, _ = as_features(Y, "Y", (2, 3))
         if Y.shape[-1] != self.mean1.size:
             raise ValueError(f"Y has {Y.shape[-1]} features but the model has {self.mean1.size}")
-        return self.coef[0] + Y @ self.coef[1:]
+        return self.coef[:1] + Y @ self.coef[1:]
 
     def error_rate(self, coef: ArrayLike) -> Array | float:
         """Exact probability that the rule "positive if coef[0] + coef[1:] @ y > 0" errs on a new item.
@@ -214,12 +215,13 @@ class TwoClassNormal:
         def moments(t: float) -> Array:
             density = np.exp(-((t - half) ** 2) / 2) / np.sqrt(2 * np.pi)
             weight = self.prior1 * density * expit(-(self.prior_logit + self.delta * t))
-            return weight * np.array([1, t, t * t])
+            moment: Array = weight * np.array([1, t, t * t])
+            return moment
 
         (w0, w1, w2), _ = quad_vec(
             moments, -half - 12, half + 12, epsabs=0, epsrel=1e-10, points=[-self.prior_logit / self.delta]
         )
-        information = w0 * np.eye(self.mean1.size + 1)
+        information: Array = w0 * np.eye(self.mean1.size + 1)
         information[:2, :2] = [[w0, w1], [w1, w2]]
         return self.from_canonical @ information @ self.from_canonical.T
 
@@ -233,7 +235,7 @@ class TwoClassNormal:
         J beta = 0, since a rule does not change when its coefficients are multiplied by a positive number.
         """
         cut = -self.prior_logit / self.delta
-        density = (
+        density: float = (
             self.prior1 * np.exp(-((cut - self.delta / 2) ** 2) / 2)
             + (1 - self.prior1) * np.exp(-((cut + self.delta / 2) ** 2) / 2)
         ) / (np.sqrt(2 * np.pi) * self.delta)

@@ -44,8 +44,8 @@ class Alpha0Fit:
     multinomial_log_likelihood: float
 
     def __repr__(self) -> str:
-        gain = self.log_likelihood - self.multinomial_log_likelihood
-        return f"Alpha0Fit(alpha0 = {self.alpha0:.6g}; log-likelihood {self.log_likelihood:.6g}, {gain:.4g} above the multinomial)"
+        gain = f"{self.log_likelihood - self.multinomial_log_likelihood:.4g} above the multinomial"
+        return f"Alpha0Fit(alpha0 = {self.alpha0:.6g}; log-likelihood {self.log_likelihood:.6g}, {gain})"
 
 
 class OverdispersionTest(NamedTuple):
@@ -61,7 +61,7 @@ def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
     Parameters
     ----------
     counts : (n, g) array_like
-        Votes of each item for each class, column 0 the positive class. Items with no vote or one carry no information on alpha0.
+        Votes of each item for each class, column 0 the positive class. Items with no vote or one say nothing about alpha0.
     tau : (n, g) array_like
         Posterior probabilities of each item, such as ``fit_logistic(...).posterior(X)``.
 
@@ -72,7 +72,8 @@ def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
     Raises
     ------
     ValueError
-        If counts or tau are not valid, their shapes differ, a class with probability zero has a vote, or no item has two votes.
+        If counts or tau are not valid, their shapes differ, a class with probability zero has a vote, or no item has two
+        votes.
 
     Notes
     -----
@@ -133,7 +134,7 @@ def bootstrap_alpha0(
     """
     counts, tau = _checked(counts, tau)
     n_resamples, rng = as_whole(n_resamples, "n_resamples", 1), as_rng(rng)
-    log_likelihood = score = 0.0
+    log_likelihood, score = np.zeros((2, n_resamples, len(FINE_GRID)))
     left = np.full(n_resamples, len(counts))
     for items in parts_of_votes(len(FINE_GRID) / 8 * (1 + counts.sum(axis=1))):
         # How often each resample has each of these items: those that fall among them, and then where.
@@ -161,7 +162,8 @@ def _root(x: Array, f: Array) -> Array:
     slope01, slope12 = (f1 - f0) / (x1 - x0), (f2 - f1) / (x2 - x1)
     curve = (slope12 - slope01) / (x2 - x0)
     slope = slope01 + curve * (x1 - x0)  # at x1
-    return x1 - 2 * f1 / (slope - np.sqrt(np.maximum(slope**2 - 4 * curve * f1, 0)))
+    root: Array = x1 - 2 * f1 / (slope - np.sqrt(np.maximum(slope**2 - 4 * curve * f1, 0)))
+    return root
 
 
 def alpha0_interval(
@@ -213,8 +215,8 @@ def alpha0_interval(
         estimates = bootstrap_alpha0(counts, tau, n_resamples, rng)
         # "higher": between a finite estimate and infinity there is nothing to interpolate
         tails = [(1 - level) / 2, (1 + level) / 2]
-        kind = "linear" if np.isfinite(estimates).all() else "higher"
-        return tuple(float(q) for q in np.quantile(estimates, tails, method=kind))
+        low, high = np.quantile(estimates, tails, method="linear" if np.isfinite(estimates).all() else "higher")
+        return float(low), float(high)
     from scipy.optimize import brentq
 
     counts, tau = _checked(counts, tau)
@@ -249,8 +251,8 @@ def overdispersion_test(counts: ArrayLike, tau: ArrayLike) -> OverdispersionTest
     statistic : float
         Twice the log-likelihood ratio of the best alpha0 to the multinomial.
     pvalue : float
-        The multinomial is a boundary point: under it the statistic is 0 in half of the samples, and chi-square with one degree of
-        freedom in the others.
+        The multinomial is a boundary point: under it the statistic is 0 in half of the samples, and chi-square with one degree
+        of freedom in the others.
 
     Raises
     ------
@@ -304,7 +306,7 @@ def best_omega(counts: Array, tau: Array) -> float:
     terms = VoteTerms(counts, tau)
 
     def root(low: float, high: float) -> float:
-        return brentq(terms.score, low, high, xtol=1e-300, rtol=1e-14)
+        return float(brentq(terms.score, low, high, xtol=1e-300, rtol=1e-14))
 
     if len(counts) > MANY:  # a few of the items say where to look
         few = slice(None, None, len(counts) // (MANY // 2))

@@ -1,5 +1,7 @@
 """Data for which logistic regression has no answer: separated labels, and features without full rank."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -31,10 +33,10 @@ def find_separation(X: ArrayLike, y_or_counts: ArrayLike, *, positive: object = 
 
     Notes
     -----
-    Albert & Anderson (1984). By Stiemke's lemma either some rule is never wrong and somewhere right, or positive weights on the
-    items balance their margins. One non-negative least-squares problem finds which, and with it the rule or the weights, which
-    are then checked. Where rounding spoils both proofs, a linear programme decides, that of Konis (2007): maximise the sum of
-    the margins of a rule that is never wrong.
+    Albert & Anderson (1984). By Stiemke's lemma either some rule is never wrong and somewhere right, or positive weights on
+    the items balance their margins. One non-negative least-squares problem finds which, and with it the rule or the weights,
+    which are then checked. Where rounding spoils both proofs, a linear programme decides, that of Konis (2007): maximise the
+    sum of the margins of a rule that is never wrong.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def _is_never_wrong(margins: Array, rule: Array) -> bool:
 
 def _by_programme(decided: Array, split: Array) -> Separation:
     """The answer by linear programming."""
-    undecided = {"A_eq": split, "b_eq": np.zeros(len(split))} if len(split) else {}
+    undecided: dict[str, Any] = {"A_eq": split, "b_eq": np.zeros(len(split))} if len(split) else {}
     widest = _programme(-decided.sum(axis=0), A_ub=-decided, b_ub=np.zeros(len(decided)), bounds=(-1, 1), **undecided)
     if -widest.fun <= 1e-7 * len(decided):
         return "none"
@@ -102,7 +104,7 @@ def _by_programme(decided: Array, split: Array) -> Separation:
     return "complete" if strict.status == 0 else "quasi"
 
 
-def _programme(objective: Array, statuses: tuple[int, ...] = (0,), **constraints: object):
+def _programme(objective: Array, statuses: tuple[int, ...] = (0,), **constraints: Any) -> Any:
     """A linear programme that was solved (status 0), or shown to be infeasible (2) where that is an answer."""
     from scipy.optimize import linprog
 

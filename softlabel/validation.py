@@ -61,7 +61,7 @@ def as_numbers(values: ArrayLike, name: str, ndim: tuple[int, ...], *, copy: boo
 def _real(values: ArrayLike, copy: bool = True, keep_float32: bool = False) -> Array:
     """Real numbers of any type and shape as floats, missing ones as nan; text is no number, not even "1"."""
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(object).filled(np.nan)  # else the values under the mask would come back
+        values = np.ma.filled(values.astype(object), np.nan)  # else the values under the mask would come back
     array = np.asarray(values)
     if array.dtype == object:  # where pandas marks a missing value by pd.NA
         array = np.where(pd.isna(array), np.nan, array)
@@ -141,7 +141,7 @@ def as_labels_or_counts(y_or_counts: ArrayLike, shape: tuple[int, ...], positive
 def _is_positive(y: ArrayLike, ndim: int, positive: object) -> NDArray[np.bool_]:
     """Which labels are the positive one. It must occur, or be declared, lest a slip of the pen make all labels negative."""
     dtype = getattr(y, "dtype", None)
-    y = y.astype(object).filled(np.nan) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
+    y = np.ma.filled(y.astype(object), np.nan) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
     if y.ndim != ndim:
         raise ValueError(
             f"positive={positive!r} is for labels, but y_or_counts has shape {y.shape}: of counts, column 0 is positive"
@@ -331,7 +331,7 @@ def _first(array: Array, wrong: NDArray[np.bool_]) -> str:
     return f"{array[wrong].flat[0]:g}" if array.ndim == 0 else f"{array[wrong].flat[0]:g} at {np.argwhere(wrong)[0].tolist()}"
 
 
-def align(first: object, second: object, names: tuple[str, str]) -> object:
+def align(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> ArrayLike:
     """``second`` in the row order of ``first`` where both are pandas objects; anything else comes back as it is."""
     pandas_types = (pd.DataFrame, pd.Series)
     if not (isinstance(first, pandas_types) and isinstance(second, pandas_types)) or first.index.equals(second.index):

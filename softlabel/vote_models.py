@@ -7,6 +7,7 @@ correlated, and how likely vote counts are.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -151,7 +152,7 @@ class DirichletMultinomial(VoteModel):
         return (1.0, 1 / self.alpha0) if self.alpha0 > 1 else (self.alpha0, 1.0)
 
     def log_probability(self, counts: Array, tau: Array) -> Array:
-        """As an urn: after k votes for class i of j in all, the next is for i with probability (alpha0 tau_i + k) / (alpha0 + j).
+        """An urn: after k votes for class i of j in all, the next is for i with probability (alpha0 tau_i + k) / (alpha0 + j).
 
         The factorials of the binomial coefficient are shared out among the votes, as 1 / (k + 1) and j + 1. Both factors are
         divided by alpha0 (when above 1), so that the multinomial is the value at 1 / alpha0 = 0 and not a limit. The usual
@@ -160,7 +161,7 @@ class DirichletMultinomial(VoteModel):
         scale, step = self._scale_and_step
         m = counts.sum(axis=1).astype(np.int64)
         j = np.arange(1.0, m.max())
-        answer = -np.cumsum(np.append([0.0, 0.0], np.log((scale + j * step) / (j + 1))))[m]
+        answer: Array = -np.cumsum(np.append([0.0, 0.0], np.log((scale + j * step) / (j + 1))))[m]
         # The first vote for each class has alpha0 tau_i, of which one alpha0 cancels: their product may underflow.
         answer += np.maximum((counts > 0).sum(axis=1) - 1, 0) * np.log(scale)
         with np.errstate(divide="ignore"):  # a vote for a class of probability zero
@@ -174,16 +175,16 @@ class DirichletMultinomial(VoteModel):
 
 def votes_in_order(counts: Array) -> tuple[NDArray[np.int64], Array]:
     """For each vote the entry of ``counts`` (n,) that it belongs to, and k, the number of votes there before it."""
-    counts = counts.astype(np.int64)
-    entry = np.repeat(np.arange(len(counts)), counts)
-    return entry, np.arange(float(len(entry))) - np.repeat(np.cumsum(counts) - counts, counts)
+    votes = counts.astype(np.int64)
+    entry = np.repeat(np.arange(len(votes)), votes)
+    return entry, np.arange(float(len(entry))) - np.repeat(np.cumsum(votes) - votes, votes)
 
 
 def parts_of_votes(m: Array) -> list[slice]:
     """Items in parts of some million votes, whose arrays with an element a vote are small."""
     part = (np.cumsum(m) // MANY).astype(np.int64)
     edges = [0, *(np.flatnonzero(np.diff(part)) + 1), len(m)]
-    return [slice(i, j) for i, j in zip(edges[:-1], edges[1:])]
+    return [slice(i, j) for i, j in pairwise(edges)]
 
 
 def later_classes(tau: Array) -> list[Array]:
@@ -379,8 +380,8 @@ def prediction_band(probability: ArrayLike, m: int, alpha0: float, level: float 
     Returns
     -------
     low, high : (n,) ndarray
-        Quantiles of the beta-binomial at (1 - level) / 2 and (1 + level) / 2. Counts are whole numbers, so the band holds more than
-        ``level``: it is conservative.
+        Quantiles of the beta-binomial at (1 - level) / 2 and (1 + level) / 2. Counts are whole numbers, so the band holds more
+        than ``level``: it is conservative.
 
     Raises
     ------
@@ -400,7 +401,29 @@ def prediction_band(probability: ArrayLike, m: int, alpha0: float, level: float 
 
 
 def share_in_band(counts: ArrayLike, tau: ArrayLike, alpha0: float, level: float = 0.95) -> float:
-    """Share of the items whose positive votes lie within :func:`prediction_band`."""
+    """Share of the items whose positive votes lie within :func:`prediction_band`.
+
+    Parameters
+    ----------
+    counts, tau : (n, g) array_like
+        Votes and posterior probabilities, column 0 the positive class. Items without votes are left out.
+    alpha0, level
+        As in :func:`prediction_band`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If an argument is not valid, or no item has a vote.
+
+    Examples
+    --------
+    >>> share_in_band([[7, 0], [3, 4], [0, 7], [1, 1]], [[0.99, 0.01], [0.5, 0.5], [0.99, 0.01], [0.5, 0.5]], alpha0=5.0)
+    0.75
+    """
     counts, tau = as_counts_and_tau(counts, tau)
     if not counts.any():
         raise ValueError("no item has a vote: counts are all 0")

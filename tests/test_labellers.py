@@ -147,7 +147,7 @@ def test_confusion_matrices_are_recovered(g):
 
 
 def test_a_case_by_hand():
-    """Ann says 0 of both items, Bob 0 and 1, Cem 0 of the first: that is of class 0, the other of either, and EM stays there."""
+    """Ann says 0 of both items, Bob 0 and 1, Cem 0 of the first: that one is of class 0, the other of either, and EM stays."""
     found = dawid_skene(np.array([0, 0, 1, 1, 0]), np.array([0, 1, 0, 1, 2]), np.array([0, 0, 0, 1, 0]))
     np.testing.assert_allclose(found.posterior, [[1, 0], [0.5, 0.5]], atol=1e-8)
     np.testing.assert_allclose(found.prior, [0.75, 0.25], atol=1e-8)

@@ -14,7 +14,6 @@ from urllib.request import urlopen
 
 import nbformat
 import pytest
-import sheets
 import yaml
 from conftest import ROOT, soup_of
 from docutils import nodes
@@ -27,6 +26,7 @@ from test_chapters import tree_of
 import chapters
 import notebooks
 import publish
+import sheets
 
 PAGES = notebooks.notebooks_of(ROOT)
 NAMES = [name for names in PAGES.values() for name in names]
@@ -307,9 +307,10 @@ def needed_by(requirements):
             inner = importlib.metadata.requires(name) or []
         except importlib.metadata.PackageNotFoundError:
             continue
-        for line in map(Requirement, inner):
-            if not line.marker or any(line.marker.evaluate({"extra": e}) for e in ("", *extras)):
-                waiting.append(line)
+        waiting += [
+            line for line in map(Requirement, inner)
+            if not line.marker or any(line.marker.evaluate({"extra": e}) for e in ("", *extras))
+        ]  # fmt: skip
     return {name for name, _ in found}
 
 

@@ -9,7 +9,6 @@ import zipfile
 from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 
-import box_tests
 import pytest
 import yaml
 from conftest import ROOT, soup_of
@@ -19,6 +18,7 @@ from sphinx_external_toc.parsing import parse_toc_yaml
 from test_browser import look
 from test_site import chapter_pages
 
+import box_tests
 import offline
 import printed
 import publish

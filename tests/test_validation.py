@@ -341,7 +341,7 @@ BAD = {
         ([1, nan], r"deltas\[1\] is nan"),
         ([], r"deltas.*\(0,\)"),
     ],
-    ("simulate_relative_efficiency", "n"): at_least(1, r"\bn\b", 0, 2.5),
+    ("simulate_relative_efficiency", "n"): at_least(3, r"\bn\b", 0, 1, 2.5),
     ("simulate_relative_efficiency", "p"): at_least(1, r"\bp\b", 0),
     ("simulate_relative_efficiency", "n_sims"): at_least(2, "n_sims", 0, 10.5),
     ("simulate_breast_cancer", "n_splits"): at_least(2, "n_splits", 0, 2.5),

@@ -22,7 +22,6 @@ import sys
 import time
 from pathlib import Path
 
-import box_tests
 import nbclient
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
@@ -30,6 +29,7 @@ from myst_nb.core.read import is_myst_markdown_notebook, myst_nb_reader_plugin
 from nbclient.exceptions import CellExecutionError
 from sphinx_external_toc.parsing import parse_toc_yaml
 
+import box_tests
 import publish
 from softlabel.book.claims import MIME
 

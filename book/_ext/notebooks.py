@@ -20,13 +20,13 @@ from urllib.parse import urljoin, urlsplit
 
 import nbclient
 import nbformat
-import sheets
 from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.errors import SphinxError
 from sphinx_exercise.nodes import solution_node
 
 import chapters
+import sheets
 
 BRANCH = "notebooks"
 ARCHIVE = "harmless-label-noise-notebooks.zip"
@@ -205,7 +205,7 @@ class Text:
 
 
 def parts(node, text, level=0):
-    """What a page is made of, in order: texts, and for a code cell its number among the cells and what it solves, if it does."""
+    """What a page is made of, in order: texts, and for a code cell its number among the cells and what it solves."""
     for child in node.children:
         if isinstance(child, nodes.section):
             yield from parts(child, text, level + 1)

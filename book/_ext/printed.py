@@ -82,7 +82,7 @@ def fit_long_tables(app, doctree, docname):
         if max(map(len, columns)) > 30:
             table["classes"].append("colwidths-given")
             for spec, lengths in zip(group.findall(nodes.colspec), columns):
-                spec["colwidth"] = min(max(max(lengths), 8), 40)
+                spec["colwidth"] = min(max(8, *lengths), 40)
 
 
 def missing():

@@ -14,7 +14,7 @@ from softlabel.labellers import differing_annotators
 from softlabel.overdispersion import OverdispersionTest
 from softlabel.report import parts
 from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, shown
-from softlabel.validation import listed
+from softlabel.validation import listed, optional
 
 FEW = 10  # items of the rarer class for each coefficient
 SMALL_P = 0.01  # below which a test is worth a warning
@@ -216,12 +216,14 @@ class VoteReport:
         return "\n  ".join(["VoteReport", *self.sentences(), *self.set_aside, *(f"WARNING: {text}" for text in self.warnings)])
 
     def _repr_html_(self) -> str:
+        optional("matplotlib", "report", "VoteReport.to_html")
         from softlabel.report.page import fragment  # matplotlib takes longer to import than the rest of the package
 
         return fragment(self)
 
     def to_html(self) -> str:
         """The whole report as one page that needs no other file and no network."""
+        optional("matplotlib", "report", "VoteReport.to_html")
         from softlabel.report.page import page
 
         return page(self)
