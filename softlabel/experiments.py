@@ -20,7 +20,7 @@ from softlabel.efficiency import relative_efficiency
 from softlabel.logistic import fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
 from softlabel.separation import separation_of
-from softlabel.threads import inside_worker
+from softlabel.threads import inside_worker, one_thread_of_algebra
 from softlabel.validation import (
     Array,
     ConvergenceWarning,
@@ -72,7 +72,8 @@ def simulate_relative_efficiency(
     memory : Memory, str, Path or None
         A folder, or a ``joblib.Memory``, that keeps every 100 training sets once they are done: the same call made again goes
         on from there. All that a result depends on is part of its key, so studies of any kind may share a folder. With workers
-        on several machines all of them must see it.
+        on several machines all of them must see it. A folder's files are compressed, so that a damaged one is noticed and
+        computed again; a ``Memory`` of your own should have ``compress`` for that.
 
     Returns
     -------
@@ -369,7 +370,8 @@ def run(
     else:
         workers = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
         results = workers(joblib.delayed(_apply)(function, task) for task in tasks)
-    return list(results if alone else tqdm(results, total=len(tasks), desc=title, delay=2, leave=False))
+    with one_thread_of_algebra:
+        return list(results if alone else tqdm(results, total=len(tasks), desc=title, delay=2, leave=False))
 
 
 def _apply(function: Callable[..., Any], task: tuple[Any, ...]) -> Any:

@@ -23,7 +23,7 @@ from softlabel.validation import (
     as_whole,
     place,
 )
-from softlabel.vote_models import votes_in_order
+from softlabel.vote_models import parts_of_votes, votes_in_order
 
 RARE = 1e-100  # probability, so that squares of its reciprocal stay finite
 
@@ -138,7 +138,8 @@ def fit_dirichlet_multinomial(X: ArrayLike, counts: ArrayLike, *, max_iter: int 
         theta = np.r_[start.coef[0] + centre @ start.coef[1:], scale * start.coef[1:], omega]
         if start.separation == "none":
             theta, log_likelihood, converged, n_iter, cov = _newton(x, counts, theta, max_iter, tol)
-            coef, cov = back @ theta[:-1], back @ cov @ back.T
+            with np.errstate(over="ignore", invalid="ignore"):  # features of 1e-300 have coefficients of infinite variance
+                coef, cov = back @ theta[:-1], back @ cov @ back.T
         else:
             log_likelihood = _sums(x, counts, theta)[0]
         alpha0 = 1 / theta[-1] if theta[-1] else np.inf
@@ -214,6 +215,11 @@ def _inverse(H: Array) -> Array:
 
 def _sums(x: Array, counts: Array, theta: Array) -> tuple[float, Array, Array, Array]:
     """Log-likelihood at theta = (beta, omega) without binomial coefficients, score, negative Hessian, squared scores."""
+    value, score, H, squares = zip(*(_sums_of(x[part], counts[part], theta) for part in parts_of_votes(counts.sum(axis=1))))
+    return sum(value), np.sum(score, axis=0), np.sum(H, axis=0), np.sum(squares, axis=0)
+
+
+def _sums_of(x: Array, counts: Array, theta: Array) -> tuple[float, Array, Array, Array]:
     eta, omega = x @ theta[:-1], theta[-1]
     tau = np.column_stack([expit(eta), expit(-eta)])
     extra, by_omega = VoteTerms(counts, tau).of_items(omega)

@@ -18,7 +18,7 @@ from scipy.special import log_expit, xlogy
 
 from softlabel.fits import BatchFit, LogisticFit
 from softlabel.separation import centre_and_scale, column_sums, explain_rank, separation_of
-from softlabel.threads import blocks, in_threads
+from softlabel.threads import blocks, in_threads, one_thread_of_algebra
 from softlabel.validation import (
     Array,
     ConvergenceWarning,
@@ -155,7 +155,8 @@ def fit_logistic(
 def _centre_and_scale(X: Array) -> tuple[Array, Array]:
     """Of features (n, p), block by block."""
     total, low, high = zip(*in_threads(lambda rows: column_sums(X[rows].T), blocks(*X.shape)))
-    return centre_and_scale(len(X), sum(total), np.min(low, axis=0), np.max(high, axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):  # found by centre_and_scale
+        return centre_and_scale(len(X), sum(total), np.min(low, axis=0), np.max(high, axis=0))
 
 
 def fit_logistic_batch(
@@ -207,7 +208,7 @@ def fit_logistic_batch(
     votes = as_labels_or_counts(y_or_counts, X.shape[:2], positive)
 
     def fit(sets: slice) -> NewtonResult:
-        data, centre, scale = _data_sets(X[sets], votes[sets])
+        data, centre, scale = _data_sets(X[sets], votes[sets], first=sets.start)
         beta, *rest = newton(data, np.zeros((len(centre), len(names) + 1)), max_iter * (10 if firth else 1), tol, firth)
         coef = beta / np.c_[np.ones(len(beta)), scale]
         coef[:, 0] -= (coef[:, 1:] * centre).sum(axis=1)
@@ -255,16 +256,19 @@ class _DataSets:
 
 
 def _data_sets(
-    X: Array, votes: Array, centre: Array | None = None, scale: Array | None = None
+    X: Array, votes: Array, centre: Array | None = None, scale: Array | None = None, first: int = 0
 ) -> tuple[_DataSets, Array, Array]:
-    """From X (R, n, p), which is standardised, and labels (R, n) or counts (R, n, 2); also what standardises it."""
+    """From X (R, n, p), which is standardised, and labels (R, n) or counts (R, n, 2); also what standardises it.
+
+    In errors, data sets are numbered from ``first``.
+    """
     R, n, p = X.shape
     pairs = list(zip(*np.triu_indices(p))) if p < FEW and centre is None else []
     features = np.empty((R, 1 + p + len(pairs), n))
     features[:, 0], columns = 1, features[:, 1 : p + 1]
     columns[...] = X.transpose(0, 2, 1)
     if centre is None or scale is None:
-        centre, scale = centre_and_scale(n, *column_sums(columns))
+        centre, scale = centre_and_scale(n, *column_sums(columns), first)
     columns -= centre[..., None]
     columns /= scale[..., None]
     for row, (i, k) in enumerate(pairs, p + 1):
@@ -282,6 +286,7 @@ class _Blocks:
     centre: Array
     scale: Array
 
+    @one_thread_of_algebra
     def total(self, statistic: Callable[..., Any], *args: Array) -> Any:
         def of_block(rows: slice) -> Any:
             return statistic(_data_sets(self.X[None, rows], self.counts[None, rows], self.centre, self.scale)[0], *args)
@@ -289,6 +294,7 @@ class _Blocks:
         return reduce(lambda sums, more: tuple(map(add, sums, more)), in_threads(of_block, blocks(*self.X.shape)))
 
 
+@one_thread_of_algebra
 def newton(data: _DataSets | _Blocks, beta: Array, max_iter: int, tol: float, firth: bool = False) -> NewtonResult:
     """Coefficients (R, q), whether each fit converged, its number of steps, and whether its features have full rank.
 
@@ -397,7 +403,7 @@ def fit_statistics(data: _DataSets, beta: Array) -> tuple[Array, ...]:
     residual, weight = residuals_and_weights(data, beta)
     log_likelihood = (s * log_expit(eta) + f * log_expit(-eta)).sum(axis=1)
     share = s / np.maximum(data.votes, 1)
-    saturated = (xlogy(s, share) + xlogy(f, 1 - share)).sum(axis=1)
+    saturated = (xlogy(s, share) + xlogy(f, f / np.maximum(data.votes, 1))).sum(axis=1)
     pearson = np.divide(residual**2, weight, out=np.zeros_like(weight), where=weight > 0).sum(axis=1)
     return log_likelihood, saturated, pearson, weighted_products(data, weight), weighted_products(data, residual**2)
 

@@ -6,11 +6,12 @@ omega = 0, sums log(1 + k omega / tau_i) over all votes for i that have k before
 that have j before them on their item.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, chdtri
 
 from softlabel.validation import Array, as_choice, as_counts_and_tau, as_level, as_rng, as_whole, place
@@ -22,6 +23,7 @@ GRID = np.concatenate([[0.0], np.logspace(-6, 6, 25), [1e12]])
 FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 769), [1e12]])
 SMALLEST = 1e-280  # probability, so that what is divided by it stays finite
 MANY = 40_000  # items
+KEPT = 1 << 25  # votes, of which each takes eight bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,7 @@ def bootstrap_alpha0(
     n_resamples, rng = as_whole(n_resamples, "n_resamples", 1), as_rng(rng)
     log_likelihood, score = np.zeros((2, n_resamples, len(FINE_GRID)))
     left = np.full(n_resamples, len(counts))
-    for items in parts_of_votes(len(FINE_GRID) / 8 * (1 + counts.sum(axis=1))):
+    for items in parts_of_votes(np.maximum(counts.sum(axis=1), 8)):
         # How often each resample has each of these items: those that fall among them, and then where.
         size, rest = len(counts[items]), len(counts) - items.start
         here = left if size == rest else rng.binomial(left, size / rest)
@@ -327,27 +329,41 @@ class VoteTerms:
     """
 
     def __init__(self, counts: Array, tau: Array) -> None:
-        entry, k = votes_in_order(counts.ravel())
-        later = k > 0
-        self.item = entry[later] // tau.shape[1]
-        self.ratio = k[later] / np.maximum(tau.ravel()[entry[later]], SMALLEST)  # k / tau_i
-        self.m = counts.sum(axis=1).astype(np.int64)
+        self.counts, self.tau, self.m = counts, tau, counts.sum(axis=1).astype(np.int64)
         self.j = np.arange(float(self.m.max()))  # votes before the next one on an item, whatever they are for
-        self.cast = (
-            len(self.m) - np.cumsum(np.bincount(self.m, minlength=len(self.j) + 1))[:-1]
-        )  # items with more than j votes
+        up_to_j = np.cumsum(np.bincount(self.m, minlength=len(self.j) + 1))[:-1]  # items with at most j votes
+        self.cast = len(self.m) - up_to_j
+        self.kept = list(self._parts()) if self.m.sum() <= KEPT else None
+
+    def _parts(self) -> Iterator[tuple[Array, NDArray[np.int64], NDArray[np.int64]]]:
+        """In parts of the items: k / tau_i of each vote, and at which of them which item begins."""
+        for items in parts_of_votes(self.m):
+            entry, k = votes_in_order(self.counts[items].ravel())
+            later = k > 0
+            entry, k = entry[later], k[later]
+            item = items.start + entry // self.tau.shape[1]
+            begins = np.flatnonzero(np.diff(item, prepend=-1))
+            yield k / np.maximum(self.tau[items].ravel()[entry], SMALLEST), begins, item[begins]
+
+    @property
+    def parts(self) -> Iterable[tuple[Array, NDArray[np.int64], NDArray[np.int64]]]:
+        """Of very many votes, parts are made anew each time."""
+        return self._parts() if self.kept is None else self.kept
 
     def log_likelihood(self, omega: float) -> float:
-        return float(np.log1p(omega * self.ratio).sum() - self.cast @ np.log1p(omega * self.j))
+        votes = sum(np.log1p(omega * ratio).sum() for ratio, *_ in self.parts)
+        return float(votes - self.cast @ np.log1p(omega * self.j))
 
     def score(self, omega: float) -> float:
-        return float((self.ratio / (1 + omega * self.ratio)).sum() - self.cast @ (self.j / (1 + omega * self.j)))
+        votes = sum((ratio / (1 + omega * ratio)).sum() for ratio, *_ in self.parts)
+        return float(votes - self.cast @ (self.j / (1 + omega * self.j)))
 
     def of_items(self, omega: float) -> tuple[Array, Array]:
         """The terms (n,) of the items in the log-likelihood and in the score."""
-        scaled, n = 1 + omega * self.ratio, len(self.m)
-        logs = np.bincount(self.item, np.log1p(omega * self.ratio), n)
-        slopes = np.bincount(self.item, self.ratio / scaled, n)
         of_all = np.cumsum([np.log1p(omega * self.j), self.j / (1 + omega * self.j)], axis=1)
-        at = np.maximum(self.m - 1, 0)
-        return logs - of_all[0, at], slopes - of_all[1, at]
+        logs, slopes = -of_all[:, np.maximum(self.m - 1, 0)]
+        for ratio, begins, item in self.parts:
+            scaled = 1 + omega * ratio
+            logs[item] += np.add.reduceat(np.log(scaled), begins)
+            slopes[item] += np.add.reduceat(ratio / scaled, begins)
+        return logs, slopes

@@ -54,12 +54,29 @@ def find_separation(X: ArrayLike, y_or_counts: ArrayLike, *, positive: object = 
 
 def separation_of(X: Array, counts: Array) -> Separation:
     """:func:`find_separation` for arrays that have been checked."""
-    x, (positive, negative) = design(X), counts.T > 0
+    x, (positive, negative) = _rows(X), counts.T > 0
     decided = np.concatenate([x[positive & ~negative], -x[negative & ~positive]])
     split = x[positive & negative]
     if not len(decided):
         return "none"
     return _by_least_squares(decided, split) or _by_programme(decided, split)
+
+
+def _rows(X: Array) -> Array:
+    """Features with an intercept, (n, p + 1): outliers neither set the units of a column nor outweigh the other items.
+
+    Any invertible change of the columns, and any positive multiple of an item, leaves the answer as it is.
+    """
+    centre_and_scale(len(X), *column_sums(X.T))  # values too large are an error
+    middle = np.median(X, axis=0)
+    away = np.abs(X - middle)
+    scale = np.median(away, axis=0)
+    for fallback in (away.max(axis=0), 1.0):
+        scale = np.where(scale > 0, scale, fallback)
+    with np.errstate(over="ignore"):
+        x = np.column_stack([np.ones(len(X)), np.clip((X - middle) / scale, -1e300, 1e300)])
+    x /= np.abs(x).max(axis=1, keepdims=True)
+    return x
 
 
 def _by_least_squares(decided: Array, split: Array) -> Separation | None:
@@ -77,13 +94,19 @@ def _by_least_squares(decided: Array, split: Array) -> Separation | None:
                 return "complete"
             shares = nnls(np.vstack([decided.T, np.ones(len(decided))]), np.eye(decided.shape[1] + 1)[-1])[0]
             widest = decided.T @ shares  # Gordan's lemma: zero, or a rule with a margin everywhere
-            if np.abs(widest).max() < ROUNDING:
-                return "quasi"
-            return "complete" if (decided @ widest).min() > ROUNDING * np.abs(widest).max() else None
+            if (decided @ widest).min() > ROUNDING * np.abs(widest).max():
+                return "complete"
+            held = shares > 1e-9 * shares.max()
+            return "quasi" if _balance(decided[held], shares[held]) else None
     except RuntimeError:  # too many steps
         return None
-    balanced = weights - signed @ np.linalg.lstsq(signed, weights, rcond=1e-10)[0]
-    return "none" if (balanced > weights / 2).all() else None  # moved to balance exactly, they are still positive
+    return "none" if _balance(signed, weights) else None
+
+
+def _balance(signed: Array, weights: Array) -> bool:
+    """Whether positive weights balance the margins: moved until they do exactly, they are still positive."""
+    moved = signed @ np.linalg.lstsq(signed, weights, rcond=1e-12)[0]
+    return bool((np.abs(moved) < weights / 2).all())
 
 
 def _is_never_wrong(margins: Array, rule: Array) -> bool:
@@ -117,18 +140,21 @@ def _programme(objective: Array, statuses: tuple[int, ...] = (0,), **constraints
 
 def column_sums(features: Array) -> tuple[Array, Array, Array]:
     """Sum, least and largest value (..., p) of features (..., p, n) over the items."""
-    with np.errstate(over="ignore"):  # found by centre_and_scale
+    with np.errstate(over="ignore", invalid="ignore"):  # found by centre_and_scale
         return features.sum(axis=-1, dtype=float), features.min(axis=-1).astype(float), features.max(axis=-1).astype(float)
 
 
-def centre_and_scale(n: int, total: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """What brings columns (..., p) of n items, with these sums, to [-1, 1] around a mean of zero."""
+def centre_and_scale(n: int, total: Array, low: Array, high: Array, first: int = 0) -> tuple[Array, Array]:
+    """What brings columns (..., p) of n items, with these sums, to [-1, 1] around a mean of zero.
+
+    In errors, data sets are numbered from ``first``.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         centre = total / n
         scale = np.maximum(high - centre, centre - low)
     if not np.isfinite(scale).all():
         at = np.argwhere(~np.isfinite(scale))[0]
-        where = "" if len(at) == 1 else f"data set {at[0]}: "
+        where = "" if len(at) == 1 else f"data set {first + at[0]}: "
         raise ValueError(f"{where}X column {at[-1]} has values too large to be added up: change its unit")
     # A constant column is left at rounding error, and found by its rank.
     return centre, np.where(scale <= 1e-14 * np.abs(centre), 1.0, scale)

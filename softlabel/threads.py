@@ -1,10 +1,12 @@
-"""Work on parts of an array, on all cores."""
+"""Work on parts of an array, on all cores, with answers that do not depend on their number."""
 
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ContextDecorator
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -13,8 +15,8 @@ CACHE = 1 << 16  # numbers in an array that a core keeps at hand
 
 
 def blocks(n: int, width: int) -> list[slice]:
-    """Rows of an array in parts that stay in a core's cache. They do not depend on the machine, nor do sums over them."""
-    size = max(1, CACHE // width)
+    """Rows of an array in parts that stay in a core's cache, or are square. They do not depend on the machine."""
+    size = max(1, width // 2, CACHE // width)
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
@@ -22,13 +24,39 @@ def in_threads(function: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator
     """``function`` of each part in order, on all cores, unless this is a worker's task already."""
     if len(parts) == 1 or inside_worker():
         yield from map(function, parts)
-    else:  # threads of linear algebra within these would stand in each other's way
-        with _linear_algebra().limit(limits=1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
-            yield from threads.map(function, parts)
+        return
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    with one_thread_of_algebra, ThreadPoolExecutor(cores) as threads:
+        yield from threads.map(function, parts)
+
+
+class _OneThreadOfAlgebra(ContextDecorator):
+    """While anybody is in here, each call of linear algebra runs in the thread that makes it.
+
+    More would stand in the way of threads over parts, and sum in an order that depends on their number.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.inside = Lock(), 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.inside:
+                self.limit = _libraries().limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.limit.restore_original_limits()
+
+
+one_thread_of_algebra = _OneThreadOfAlgebra()
 
 
 @cache
-def _linear_algebra() -> ThreadpoolController:
+def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 

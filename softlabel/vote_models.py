@@ -25,7 +25,7 @@ from softlabel.validation import (
 )
 
 FEW = 16  # votes
-MANY = 1 << 20  # votes
+MANY = 1 << 15  # votes, whose arrays a core keeps at hand
 
 Votes = NDArray[np.int64]
 
@@ -168,7 +168,10 @@ class DirichletMultinomial(VoteModel):
             for items in parts_of_votes(m):
                 t = tau[items].ravel()
                 entry, k = votes_in_order(counts[items].ravel())
-                logs = np.log(np.where(k == 0, t[entry], (scale * t[entry] + k * step) / (k + 1)))
+                base = np.where(k == 0, t[entry], scale * t[entry] + k * step)
+                logs = np.log(base / (k + 1))
+                if (small := base < 1e-290).any():  # divided, they lose digits
+                    logs[small] = np.log(base[small]) - np.log(k[small] + 1)
                 answer[items] += np.bincount(entry // tau.shape[1], logs, len(m[items]))
         return answer
 
@@ -181,7 +184,7 @@ def votes_in_order(counts: Array) -> tuple[NDArray[np.int64], Array]:
 
 
 def parts_of_votes(m: Array) -> list[slice]:
-    """Items in parts of some million votes, whose arrays with an element a vote are small."""
+    """Items in parts of some thousand votes, whose arrays with an element a vote are small."""
     part = (np.cumsum(m) // MANY).astype(np.int64)
     edges = [0, *(np.flatnonzero(np.diff(part)) + 1), len(m)]
     return [slice(i, j) for i, j in pairwise(edges)]

@@ -306,3 +306,9 @@ def test_it_is_sharper_than_the_pooled_estimate(repeated):
     assert np.all(ratio[1:] > 1.05)
     scatter, reported = coef.std(axis=0), stderr.mean(axis=0)
     np.testing.assert_allclose(scatter, reported, rtol=0.1)  # 500 values know a scatter to 3.2%
+
+
+def test_features_of_1e_250_have_a_covariance_beyond_the_floats_and_no_warning():
+    X, counts = np.array([[0.0], [1], [2], [3], [4], [5]]), [[0, 7], [4, 3], [1, 6], [7, 0], [3, 4], [7, 0]]
+    tiny, plain = fit_dirichlet_multinomial(X * 1e-250, counts), fit_dirichlet_multinomial(X, counts)
+    assert tiny.alpha0 == pytest.approx(plain.alpha0, rel=1e-6) and np.isinf(tiny.cov()[1, 1])

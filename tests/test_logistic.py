@@ -1,6 +1,7 @@
 """Newton's method, one data set or thousands, and Firth's penalty: closed forms, statsmodels, R, invariance, hard data."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from scipy import optimize, stats
 from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
 from strategies import ODD, attempt, examples, features, fittable, items
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import softlabel as sl
 from softlabel import (
@@ -831,3 +833,49 @@ def test_tol_of_firth_bounds_the_error_of_the_linear_predictor():
         for tol in (1e-2, 1e-4, 1e-6):
             fit = fit_logistic(X, votes, method="firth", tol=tol)
             assert np.abs((fit.coef[0] + X @ fit.coef[1:]) - (beta[0] + X @ beta[1:])).max() <= tol
+
+
+# ------------------------------------------------------------------ cores, blocks and the ends of the float range
+
+
+def threads_of_algebra():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_threads_that_fit_at_the_same_time_leave_linear_algebra_as_it_was():
+    X, y = logistic_data(3, n=200_000, p=3)
+    with threadpool_limits(2, user_api="blas"):
+        before = threads_of_algebra()
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(lambda _: fit_logistic(X, y), range(6)))
+        assert threads_of_algebra() == before
+        with pytest.raises(ValueError, match="constant"):
+            fit_logistic(np.c_[X, np.ones(len(X))], y)
+        assert threads_of_algebra() == before
+
+
+def test_no_digit_depends_on_the_threads_of_linear_algebra():
+    X, y = logistic_data(4, n=6000, p=12)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            fit, batch = fit_logistic(X, y), fit_logistic_batch(X[None], y[None])
+            found.append((fit.coef.tobytes(), fit.cov().tobytes(), batch.coef.tobytes()))
+    assert found[0] == found[1]
+
+
+def test_values_too_large_to_be_added_up_are_named_with_their_data_set():
+    X, y = np.random.default_rng(0).normal(size=(200, 1000, 1)), np.tile([0, 1], (200, 500))
+    X[150, :, 0] = 1.7e308
+    with pytest.raises(ValueError, match="data set 150: X column 0 has values too large"):
+        fit_logistic_batch(X, y)
+    for far in (np.tile([1e303, 2e303], 150_000), np.repeat([1e304, -1e304], 150_000)):  # in the sum over the blocks only
+        with pytest.raises(ValueError, match="X column 0 has values too large"):
+            fit_logistic(far[:, None], np.arange(300_000) % 3 == 0)
+
+
+def test_the_deviance_is_finite_where_a_vote_is_lost_in_the_number_of_all():
+    counts = np.array([[2.0**53, 1], [1, 2.0**53], [2.0**52, 2.0**52], [3, 5]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert np.isfinite(fit_logistic([[1.0], [-1.0], [0.1], [0.3]], counts).deviance)

@@ -214,3 +214,18 @@ def test_a_linear_programme_on_which_the_first_solver_gives_up():
     assert find_separation(X, y) != "none"
     with pytest.warns(SeparationWarning):
         fit_logistic(X, y)
+
+
+@pytest.mark.parametrize(
+    "X, y",
+    [
+        ([[-10000, 3, -3], [1, 3, -1], [-1, 3, -1], [1, -1, -1000000]], [0, 0, 1, 0]),  # as many unknowns as items
+        (
+            [[-3, -3, 100000, 1], [-1, -3, 1, 3], [10000, 3, 3, 2], [1, 1000000, -1, 0], [-3, -3, 2, 3], [-2, -2, 1, 2]],
+            [0, 0, 1, 1, 1, 0],
+        ),
+    ],
+)
+def test_outliers_do_not_hide_that_a_rule_is_right_on_all(X, y):
+    """The hull of the margins comes within 1e-9 of the origin, and does not hold it."""
+    assert find_separation(np.array(X, float), y) == "complete"

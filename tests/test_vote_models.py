@@ -316,3 +316,9 @@ def test_a_model_of_ones_own_draws_has_moments_and_bands():
     (low,), (high,) = model.band([0.7], 6, 0.8)
     up_to = p.cumsum()
     assert low == np.searchsorted(up_to, 0.1) and high == np.searchsorted(up_to, 0.9)
+
+
+@pytest.mark.parametrize("counts, tau", [([2, 0], [5e-324, 1]), ([3, 1], [1e-322, 1])])
+def test_probabilities_below_the_normal_floats_keep_their_digits(counts, tau):
+    exact = exact_logpmf(counts, tau, np.inf)
+    assert dm_logpmf([counts], [tau], np.inf)[0] == pytest.approx(float(exact), rel=1e-13)
