@@ -408,12 +408,7 @@ def test_solutions_open_and_close(site, served, reader):
         content = solution.find_element(By.CSS_SELECTOR, ":scope > section")
         button = solution.find_element(By.CSS_SELECTOR, "button.toggle-button")
         title = solution.find_element(By.CSS_SELECTOR, ".admonition-title")
-        for act in (
-            title.click,
-            button.click,
-            lambda: button.send_keys(Keys.ENTER),
-            lambda: button.send_keys(Keys.SPACE),
-        ):
+        for act in (title.click, button.click, lambda: button.send_keys(Keys.ENTER), lambda: button.send_keys(Keys.SPACE)):
             shown = content.is_displayed()
             assert button.get_attribute("aria-expanded") == str(shown).lower()
             act()

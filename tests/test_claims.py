@@ -1,6 +1,5 @@
 """The ledger: copied from the paper without a slip, judged by one rule, recomputed through the package."""
 
-import itertools
 import json
 import warnings
 from collections import Counter
@@ -10,16 +9,8 @@ from importlib.resources import files
 import numpy as np
 import pytest
 import yaml
-from reference import gastro
 
-from softlabel import (
-    ConvergenceWarning,
-    TwoClassNormal,
-    estimate_alpha0,
-    fit_logistic,
-    relative_efficiency,
-    simulate_relative_efficiency,
-)
+from softlabel import ConvergenceWarning, simulate_relative_efficiency
 from softlabel.book import claims
 
 # The tables of the paper, transcribed by hand a second time; alpha0 = 1, 10, 100, 1000 down the rows.
@@ -182,12 +173,6 @@ def test_format_like_keeps_one_digit_more():
         assert claims.format_like(value, printed) == text
 
 
-def test_checks_outside_a_notebook_print_nothing(capsys):
-    claims.check("fig1.gastro.n", 76)
-    claims.skip("fig1.gastro.n", "no file")
-    assert capsys.readouterr() == ("", "")
-
-
 def test_verdicts_can_be_written_as_json():
     checked = [
         claims.check("fig1.gastro.n", np.int64(76)),
@@ -198,53 +183,11 @@ def test_verdicts_can_be_written_as_json():
         assert json.loads(json.dumps(asdict(verdict)))["id"] == verdict.id
 
 
-# ------------------------------------------------------------------ recomputed
+# ------------------------------------------------------------------ recomputed with other seeds than that of the chapter
 
 
-@pytest.mark.parametrize("labels", ["truth", "votes"])
-def test_alpha0_of_the_real_data_agrees(labels):
-    X, counts, y = gastro()
-    fit = fit_logistic(X, y if labels == "truth" else counts)
-    alpha0 = estimate_alpha0(counts, fit.posterior(X)).alpha0
-    assert claims.check(f"gastro.alpha0.{labels}", alpha0).verdict == "agrees"
-    other = "votes" if labels == "truth" else "truth"
-    assert claims.check(f"gastro.alpha0.{other}", alpha0).verdict == "differs"  # the check tells them apart
-
-
-def test_counts_of_the_real_data_agree():
-    X, counts, _ = gastro()
-    positive = np.asarray(counts)[:, 0]
-    values = {
-        "n": len(X),
-        "m": np.asarray(counts).sum(axis=1).max(),
-        "all_positive": (positive == 7).sum(),
-        "none_positive": (positive == 0).sum(),
-    }
-    for name, value in values.items():
-        assert claims.check(f"fig1.gastro.{name}", value).verdict == "agrees"
-
-
-@pytest.mark.parametrize("table, ms", [("table1", (5, 10, 50)), ("table3", MS)])
-def test_theoretical_efficiencies_agree(table, ms):
-    for m, alpha0 in itertools.product(ms, ALPHAS):
-        id = f"{table}.m{m}.alpha{alpha0}.are"
-        assert claims.check(id, relative_efficiency(m, alpha0)).verdict == "agrees", id
-        if alpha0 < 100 and m != alpha0**2:  # there the two formulas agree by chance
-            assert claims.check(id, (m + alpha0) / (1 + alpha0)).verdict == "differs", id
-
-
-def test_share_of_label_errors_agrees_within_its_sampling_error():
-    share = 2 * TwoClassNormal.canonical(2.0).fisher_information()[0, 0]
-    se = np.sqrt(share * (1 - share) / 500)
-    assert claims.check("fig2.error_share", share, se=se).verdict == "agrees"
-    # Not by a wide net: Delta = 1 or 3, or no allowance for 500 items, and it differs.
-    assert claims.check("fig2.error_share", share).verdict == "differs"
-    for delta in (1.0, 3.0):
-        other = 2 * TwoClassNormal.canonical(delta).fisher_information()[0, 0]
-        assert claims.check("fig2.error_share", other, se=se).verdict == "differs"
-
-
-def check_table_1(seed):
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 4, 5, 2021))])
+def test_table_1_agrees(seed):
     with warnings.catch_warnings():  # at Delta = 4 about one training set in 50,000 is separated
         warnings.simplefilter("ignore", ConvergenceWarning)
         frame = simulate_relative_efficiency([1, 2, 3, 4], [5, 10, 50], ALPHAS, n_sims=1000, rng=seed)
@@ -255,12 +198,6 @@ def check_table_1(seed):
         assert verdict.verdict == "agrees", f"{verdict} (standard error {row.re_se:.3f})"
         # Our errors are no wider than the paper's, or agreement would be cheap.
         assert row.re_se < 1.6 * float(claims.claim(id).se), id
-    return frame
-
-
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 4, 5, 2021))])
-def test_table_1_agrees(seed):
-    frame = check_table_1(seed)
     # The same rule sees a wrong cell: next alpha0.
     assert claims.check("table1.m5.alpha10.delta1", frame["re"][0], se=frame["re_se"][0]).verdict == "differs"
 

@@ -151,12 +151,7 @@ def test_one_more_vote_symbolically():
 
 @pytest.mark.parametrize(
     "rule",
-    [
-        lambda m, r: m**2 < r,
-        lambda m, r: (m + 1) ** 2 < r,
-        lambda m, r: m * (m - 1) < r,
-        lambda m, r: m < r,
-    ],
+    [lambda m, r: m**2 < r, lambda m, r: (m + 1) ** 2 < r, lambda m, r: m * (m - 1) < r, lambda m, r: m < r],
     ids=["m^2", "(m + 1)^2", "m (m - 1)", "m"],
 )
 def test_other_rules_for_one_more_vote_fail(rule):
