@@ -307,9 +307,10 @@ def needed_by(requirements):
             inner = importlib.metadata.requires(name) or []
         except importlib.metadata.PackageNotFoundError:
             continue
-        for line in map(Requirement, inner):
-            if not line.marker or any(line.marker.evaluate({"extra": e}) for e in ("", *extras)):
-                waiting.append(line)
+        waiting += [
+            line for line in map(Requirement, inner)
+            if not line.marker or any(line.marker.evaluate({"extra": e}) for e in ("", *extras))
+        ]  # fmt: skip
     return {name for name, _ in found}
 
 
@@ -380,13 +381,6 @@ def test_links_of_a_page_give_its_notebooks(site, served, folder, page):
     assert name == PAGES[page][0] and (folder / name).exists()
     assert binder.path == f"/v2/gh{owner}/{notebooks.BRANCH}"
     assert parse_qs(binder.query) == {"urlpath": [f"lab/tree/{name}"]}
-
-
-def test_other_pages_offer_no_notebook(site):
-    for name in ("index", "notation", "verdicts"):
-        page = site / "book" / f"{name}.html"
-        assert not any(".ipynb" in href for href in buttons(page, "download-buttons").values())
-        assert buttons(page, "launch-buttons") == {}
 
 
 def test_archive_holds_them_all(folder):

@@ -43,8 +43,8 @@ SIGNATURES = {
     softlabel.design_votes: "*, budget, cost_item, cost_vote, alpha0, n_items=None, cost_truth=None, min_items=1",
     softlabel.simulate_relative_efficiency: "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1, memory=None",
     softlabel.simulate_breast_cancer: "ms, alphas, n_train=50, n_splits=100, rng=None, n_jobs=-1, method='glm', memory=None",
-    softlabel.analyse_votes: "votes, features, *, positive, truth=None, columns=None, repeats='first', cost_item=1.0, cost_vote=1.0, level=0.95, "
-    "rng=0",
+    softlabel.analyse_votes: "votes, features, *, positive, truth=None, columns=None, repeats='first', cost_item=1.0, "
+    "cost_vote=1.0, level=0.95, rng=0",
     softlabel.TwoClassNormal: "mean1, mean2, cov, prior1=0.5",
     softlabel.TwoClassNormal.canonical: "delta, p=2, prior1=0.5",
     softlabel.TwoClassNormal.sample: "self, n, rng=None, size=None",
