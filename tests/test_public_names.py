@@ -13,17 +13,17 @@ from softlabel.book import claims
 
 NAMES = set(
     """
-    Alpha0Fit BatchFit ConvergenceWarning FitLimit JointFit LogisticFit SeparationWarning TwoClassNormal VoteDesign
-    VoteReport alpha0_interval analyse_votes bootstrap_alpha0 design_votes dm_logpmf estimate_alpha0
-    find_separation fit_dirichlet_multinomial fit_limit fit_logistic fit_logistic_batch godambe_information
-    load_adult_content load_bluebirds load_breast_cancer load_gastroenterology overdispersion_test
-    relative_efficiency sample_probabilities sample_votes simulate_breast_cancer simulate_relative_efficiency
-    variance_inflation
+    Alpha0Fit BatchFit ConvergenceWarning DirichletMultinomial FitLimit JointFit LogisticFit SeparationWarning
+    TwoClassNormal VoteDesign VoteModel VoteReport alpha0_interval analyse_votes bootstrap_alpha0 design_votes
+    dm_logpmf estimate_alpha0 find_separation fit_dirichlet_multinomial fit_limit fit_logistic fit_logistic_batch
+    godambe_information load_adult_content load_bluebirds load_breast_cancer load_gastroenterology
+    overdispersion_test pooled_efficiency prediction_band relative_efficiency sample_probabilities sample_votes
+    share_in_band simulate_breast_cancer simulate_relative_efficiency variance_inflation
 """.split()
 )
 SIGNATURES = {
     softlabel.fit_logistic: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
-    softlabel.fit_logistic_batch: "X, y_or_counts, *, positive=None, start=None, max_iter=25, tol=1e-08",
+    softlabel.fit_logistic_batch: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
     softlabel.fit_dirichlet_multinomial: "X, counts, *, max_iter=100, tol=1e-08",
     softlabel.JointFit.cov: "self",
     softlabel.JointFit.stderr: "self",
@@ -33,6 +33,10 @@ SIGNATURES = {
     softlabel.dm_logpmf: "counts, tau, alpha0",
     softlabel.sample_votes: "tau, m, alpha0=inf, rng=None",
     softlabel.sample_probabilities: "tau, alpha0=inf, rng=None",
+    softlabel.prediction_band: "probability, m, alpha0, level=0.95",
+    softlabel.share_in_band: "counts, tau, alpha0, level=0.95",
+    softlabel.pooled_efficiency: "m, alpha0",
+    softlabel.DirichletMultinomial: "alpha0=inf",
     softlabel.variance_inflation: "m, alpha0",
     softlabel.estimate_alpha0: "counts, tau",
     softlabel.bootstrap_alpha0: "counts, tau, n_resamples=500, rng=None",

@@ -327,20 +327,3 @@ def test_formulas_in_print_are_those_on_screen():
         line = printed.macro(name, value)
         assert line.endswith(f"{{{body.replace('boldsymbol', 'symbf')}}}") and f"\\{name}}}" in line
         assert ("[1]" in line) == ("#1" in body)
-
-
-# ------------------------------------------------------------------ Forms for issues
-
-
-def test_issue_forms():
-    forms = {p.stem: yaml.safe_load(p.read_text("utf8")) for p in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")}
-    assert set(forms) == {"config", "number", "step", "exercise"}
-    for name, form in forms.items():
-        if name == "config":
-            continue
-        assert {"name", "description", "title", "labels", "body"} == set(form), name
-        ids = [field["id"] for field in form["body"]]
-        assert len(set(ids)) == len(ids)
-        for field in form["body"]:
-            assert field["type"] in {"input", "textarea"} and field["attributes"]["label"], name
-        assert form["body"][0]["validations"]["required"], name
