@@ -173,6 +173,12 @@ def test_format_like_keeps_one_digit_more():
         assert claims.format_like(value, printed) == text
 
 
+def test_checks_outside_a_notebook_print_nothing(capsys):
+    claims.check("fig1.gastro.n", 76)
+    claims.skip("fig1.gastro.n", "no file")
+    assert capsys.readouterr() == ("", "")
+
+
 def test_verdicts_can_be_written_as_json():
     checked = [
         claims.check("fig1.gastro.n", np.int64(76)),

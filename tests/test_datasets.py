@@ -98,6 +98,15 @@ def test_bluebirds_are_those_of_the_readme():
     assert "108 items" in repr(data) and "39 annotators" in repr(data)
 
 
+def test_bluebirds_truth_and_votes_are_of_the_same_images():
+    """Joined wrongly, the truth would say nothing about the votes."""
+    data = load("bluebirds")
+    right = np.corrcoef(data.y, positive(data))[0, 1]
+    rng = np.random.default_rng(0)
+    shuffled = [np.corrcoef(rng.permutation(data.y), positive(data))[0, 1] for _ in range(200)]
+    assert right > max(np.abs(shuffled)) + 0.2
+
+
 def test_adult_content_is_that_of_the_readme():
     data = load("adult_content")
     check_parts_agree(data)
