@@ -1,5 +1,6 @@
 """The ledger: copied from the paper without a slip, judged by one rule, recomputed through the package."""
 
+import itertools
 import json
 import warnings
 from collections import Counter
@@ -9,8 +10,9 @@ from importlib.resources import files
 import numpy as np
 import pytest
 import yaml
+from reference import R_ALPHA0
 
-from softlabel import ConvergenceWarning, simulate_relative_efficiency
+from softlabel import ConvergenceWarning, TwoClassNormal, relative_efficiency, simulate_relative_efficiency
 from softlabel.book import claims
 
 # The tables of the paper, transcribed by hand a second time; alpha0 = 1, 10, 100, 1000 down the rows.
@@ -206,6 +208,20 @@ def test_table_1_agrees(seed):
         assert row.re_se < 1.6 * float(claims.claim(id).se), id
     # The same rule sees a wrong cell: next alpha0.
     assert claims.check("table1.m5.alpha10.delta1", frame["re"][0], se=frame["re_se"][0]).verdict == "differs"
+
+
+def test_other_numbers_differ():
+    """Negative: an altered formula, another distance of the classes, alpha0 of the other fit."""
+    for m, alpha0 in itertools.product(MS, ALPHAS[:2]):
+        for value, right in ((relative_efficiency(m, alpha0), True), ((m + alpha0) / (1 + alpha0), m == alpha0**2)):
+            assert (claims.check(f"table3.m{m}.alpha{alpha0}.are", value).verdict == "agrees") == right
+    for delta in (1.0, 2.0, 3.0):
+        share = 2 * TwoClassNormal.canonical(delta).fisher_information()[0, 0]
+        se = np.sqrt(share * (1 - share) / 500)
+        assert (claims.check("fig2.error_share", share, se=se).verdict == "agrees") == (delta == 2)
+        assert claims.check("fig2.error_share", share).verdict == "differs"  # no allowance for 500 items
+    for labels, other in (("truth", "votes"), ("votes", "truth")):
+        assert claims.check(f"gastro.alpha0.{other}", R_ALPHA0[labels]["alpha0"]).verdict == "differs"
 
 
 # ------------------------------------------------------------------ in the chapters
