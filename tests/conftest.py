@@ -1,6 +1,7 @@
 """What the tests of the chapters and of the built pages share."""
 
 import ast
+import contextlib
 import functools
 import gc
 import http.server
@@ -97,21 +98,28 @@ def once(shared):
     return do
 
 
-@pytest.fixture(scope="session")
-def served(site):
-    """Address of the site on localhost."""
+@contextlib.contextmanager
+def serving(folder, requests):
+    """Address on localhost of a folder; the paths asked for are noted."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *args):
-            pass
+            requests.append(self.path)
 
-    handler = functools.partial(Quiet, directory=str(site))
+    handler = functools.partial(Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def served(site):
+    """Address of the site on localhost."""
+    with serving(site, []) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

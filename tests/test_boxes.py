@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy import optimize
-from test_theorems import ALTERED, GENERAL, MODEL, excess, joint_pvalue, simulate
+from test_theorems import ALTERED, GENERAL, MODEL, draw_labels, excess, joint_pvalue, moved_labels, simulate
 
 from softlabel import fit_logistic_batch, godambe_information, sample_votes
 
@@ -14,11 +14,6 @@ m, a = sp.symbols("m alpha0", positive=True)
 
 
 # ------------------------------------------------------------------ Harmless noise
-
-
-def equal_errors(tau, z, rng):
-    """A tenth of the labels wrong, wherever the item lies."""
-    return np.where(rng.random(z.shape) < 0.1, 1 - z, z)
 
 
 def dependence(together, seed=31, size=200_000):
@@ -33,8 +28,8 @@ def dependence(together, seed=31, size=200_000):
 
 def test_labels_that_break_a_condition_are_told_from_the_truth():
     """Negative: errors that ignore the posterior (condition 2), and items labelled together (its last words)."""
-    assert joint_pvalue(equal_errors, seed=6) < 1e-6
-    assert joint_pvalue(lambda tau, z, rng: sample_votes(tau, 1, rng=rng)[..., 0], seed=6) > 1e-3
+    assert joint_pvalue(moved_labels, seed=6) < 1e-6
+    assert joint_pvalue(draw_labels, seed=6) > 1e-3
     assert dependence(together=True) > 8
     assert dependence(together=False) < 4
 

@@ -200,102 +200,44 @@ def thin_out_code(driver):
     )
 
 
-@pytest.fixture
-def bad(driver, tmp_path):
-    """Opens a page of the given body; returns what `look` has to say of it."""
-
-    def show(body, width=390):
-        page = f"<!doctype html><html lang=en><title>A page</title><main>{body}</main>"
-        (tmp_path / "bad.html").write_text(page)
-        return look(driver, (tmp_path / "bad.html").as_uri(), width)
-
-    return show
-
-
 BAD_IN_BROWSER = {
     "px needed": "<p style='width: 2000px'>wide</p>",
     "sticks out": "<article style='overflow: hidden'><p style='width: 2000px'>cut</p></article>",
     "console": "<script>const a = 1</script><script>const a = 2</script>",
     "asked": "<img src='http://outside.invalid/a.png'>",
+    "lost: none.png": "<article><img src='none.png' style='width: 60px; height: 60px'></article>",
+    "lost: data:": "<article><img width='60' src=\"data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>\"></article>",
 }
 
 
 @pytest.mark.parametrize("problem", BAD_IN_BROWSER)
-def test_browser_sees_a_bad_page(bad, problem):
-    assert any(problem in line for line in bad(BAD_IN_BROWSER[problem]))
-
-
-def picture(colour, size=60):
-    return (
-        "<article><img alt='A square' style='background: #fff' src=\"data:image/svg+xml,"
-        f"<svg xmlns='http://www.w3.org/2000/svg' width='{size}' height='60'/>\">"
-    ).replace("#fff", colour)
-
-
-@pytest.mark.parametrize(
-    "body, themes",
-    [
-        (picture("white"), []),
-        (picture("transparent"), ["dark"]),
-        (picture("white", size=1), ["light", "dark"]),
-        (picture("white").replace("<svg", "<sv"), ["light", "dark"]),
-    ],
-)
-def test_browser_sees_a_lost_picture(bad, driver, body, themes):
-    bad(body)
-    for theme in THEMES:
-        driver.execute_script(f"document.documentElement.dataset.theme = '{theme}'")
-        assert bool(lost_pictures(driver)) == (theme in themes)
+def test_browser_sees_a_bad_page(driver, tmp_path, problem):
+    page = f"<!doctype html><html lang=en><title>A page</title><main>{BAD_IN_BROWSER[problem]}</main>"
+    (tmp_path / "bad.html").write_text(page)
+    found = look(driver, (tmp_path / "bad.html").as_uri(), 390)
+    driver.execute_script("document.documentElement.dataset.theme = 'dark'")
+    assert any(problem in line for line in found + lost_pictures(driver))
 
 
 EVERYWHERE = MODES[::2]  # the rules without colours run once a width
 
 
-@pytest.mark.parametrize(
-    "rule, modes, fault",
-    [
-        ("image-alt", EVERYWHERE, "<img src='../_static/card.png' style='width: 9rem'>"),
-        ("label", EVERYWHERE, "<input type='range'>"),
-        ("button-name", EVERYWHERE, "<button></button>"),
-        ("heading-order", EVERYWHERE, "<h6>Too deep</h6>"),
-        ("list", EVERYWHERE, "<ul><p>no item</p></ul>"),
-        ("color-contrast", [MODES[0], MODES[2]], "<p style='color: #aaa'>pale</p>"),
-        ("color-contrast", [MODES[1], MODES[3]], "<p style='color: #444'>dark</p>"),
-        (
-            "color-contrast",
-            [MODES[0], MODES[2]],
-            "<style>.new {color: #aaa}</style><pre hidden><span class='new'>unseen</span></pre>"
-            "<pre><span class='new'>=</span> <span class='new'>pale</span></pre>",
-        ),
-        (
-            "color-contrast",
-            [MODES[1], MODES[3]],
-            "<pre><span class='n'>seen</span> <span class='n' style='color: #444'>dark</span></pre>",
-        ),
-        (
-            "scrollable-region-focusable",
-            MODES[2:3],
-            "<div style='overflow-x: auto'><p style='width: 500px; text-align: right'>wide</p></div>",
-        ),
-    ],
-)
+@pytest.mark.parametrize("rule, modes, fault", [
+    ("image-alt", EVERYWHERE, "<img src='../_static/card.png' style='width: 9rem'>"),
+    ("color-contrast", [MODES[0], MODES[2]],
+     "<style>.new {color: #aaa}</style><pre hidden><span class='new'>unseen</span></pre>"
+     "<pre><span class='new'>=</span> <span class='new'>pale</span></pre>"),
+    ("color-contrast", [MODES[1], MODES[3]],
+     "<pre><span class='n'>seen</span> <span class='n' style='color: #444'>dark</span></pre>"),
+    ("scrollable-region-focusable", MODES[2:3],
+     "<div style='overflow-x: auto'><p style='width: 500px; text-align: right'>wide</p></div>"),
+])  # fmt: skip
 def test_axe_sees_a_planted_fault(served, driver, rule, modes, fault):
     """On a page of the book, in just the modes in which it is one."""
     look(driver, f"{served}/book/changelog.html", 1400)
     driver.execute_script("document.querySelector('article').insertAdjacentHTML('beforeend', arguments[0])", fault)
     seen = [mode for line in in_all_modes(driver) for mode in MODES if f"{mode}: {rule}:" in line]
     assert seen == modes
-
-
-def test_weight_counts_the_page_and_all_its_parts(site, served, driver):
-    """Also the libraries of one page only."""
-    weights = {}
-    for name in ("explore", "changelog"):
-        look(driver, f"{served}/book/{name}.html", 1400)
-        weights[name] = weight(driver)
-        assert weights[name] > 5 * (site / "book" / f"{name}.html").stat().st_size
-    libraries = site / "_static" / "explore" / "vendor" / "plot.min.js"
-    assert weights["explore"] - weights["changelog"] > libraries.stat().st_size
 
 
 # Every page, in all modes.
@@ -309,11 +251,6 @@ def all_pages(site):
         if not page.relative_to(site).parts[0].startswith(("_", "slides"))
         and 'http-equiv="refresh"' not in page.read_text("utf8").lower()
     ]
-
-
-def test_all_pages_are_looked_at(site):
-    names = {page.relative_to(site).as_posix() for page in chapter_pages(site).values()}
-    assert {"search.html", "genindex.html", *names} <= set(all_pages(site))
 
 
 @pytest.mark.slow
@@ -355,79 +292,34 @@ def test_code_is_not_cut_off_at_1400_px(site, served, driver):
 # The ways of a reader.
 
 
-@pytest.fixture
-def reader(driver):
-    """The browser, which forgets afterwards what a reader has chosen."""
-    yield driver
-    driver.execute_script("localStorage.clear()")
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-
-
 def wait(driver, condition):
     return WebDriverWait(driver, 10, 0.05).until(condition)
 
 
-def contrast(driver, selector):
-    """Ratio of an element's text to the page's ground, as WCAG has it."""
-    text, ground = driver.execute_script(
-        "const colour = (e, name) => getComputedStyle(e)[name].match(/[\\d.]+/g).map(Number);"
-        "return [colour(document.querySelector(arguments[0]), 'color'),"
-        " colour(document.body, 'backgroundColor')]",
-        selector,
-    )
-
-    def luminance(rgb):
-        c = [x / 255 for x in rgb[:3]]
-        c = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in c]
-        return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]
-
-    low, high = sorted([luminance(text), luminance(ground)])
-    return (high + 0.05) / (low + 0.05), luminance(text) > luminance(ground)
-
-
-def theme(driver):
-    return driver.execute_script("return document.documentElement.dataset.theme")
-
-
-@pytest.mark.parametrize("wanted", THEMES)
-def test_first_visit_follows_the_system(site, served, reader, wanted):
-    reader.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": wanted}]})
-    look(reader, f"{served}/{next(iter(chapter_pages(site)))}.html", 1400)
-    assert theme(reader) == wanted
-    ratio, light_on_dark = contrast(reader, "article p")
-    assert light_on_dark == (wanted == "dark") and ratio > 7
-
-
-def test_solutions_open_and_close(site, served, reader):
-    """All of one chapter: by a click on the title, and by the keyboard."""
+def test_solutions_open_and_close(site, served, driver):
+    """All of one chapter: by a click, and by the keyboard."""
     name = next(name for name, page in chapter_pages(site).items() if "solution dropdown" in page.read_text("utf8"))
-    look(reader, f"{served}/{name}.html", 1400)
-    solutions = reader.find_elements(By.CSS_SELECTOR, "div.solution.dropdown")
+    look(driver, f"{served}/{name}.html", 1400)
+    solutions = driver.find_elements(By.CSS_SELECTOR, "div.solution.dropdown")
     assert solutions
     for solution in solutions:
         content = solution.find_element(By.CSS_SELECTOR, ":scope > section")
         button = solution.find_element(By.CSS_SELECTOR, "button.toggle-button")
-        title = solution.find_element(By.CSS_SELECTOR, ".admonition-title")
-        for act in (
-            title.click,
-            button.click,
-            lambda: button.send_keys(Keys.ENTER),
-            lambda: button.send_keys(Keys.SPACE),
-        ):
+        for act in (button.click, lambda: button.send_keys(Keys.ENTER)):
             shown = content.is_displayed()
             assert button.get_attribute("aria-expanded") == str(shown).lower()
             act()
-            wait(reader, lambda _: content.is_displayed() != shown)
+            wait(driver, lambda _: content.is_displayed() != shown)
         assert not content.is_displayed()  # as at first
 
 
-def test_wide_figures_on_a_phone_scroll_with_the_keyboard(site, served, reader):
+def test_wide_figures_on_a_phone_scroll_with_the_keyboard(site, served, driver):
     """Their text keeps its size; what does not scroll takes no part in tabbing."""
     _, first, *_ = chapter_pages(site)
     address = f"{served}/{first}.html"
-    look(reader, address, 1400)
-    assert not reader.find_elements(By.CSS_SELECTOR, "figure[tabindex]")
-    look(reader, address, 390)
-    figure = wait(reader, lambda d: d.find_elements(By.CSS_SELECTOR, "figure[tabindex='0']"))[0]
+    look(driver, address, 1400)
+    assert not driver.find_elements(By.CSS_SELECTOR, "figure[tabindex]")
+    look(driver, address, 390)
+    figure = wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, "figure[tabindex='0']"))[0]
     figure.send_keys(Keys.ARROW_RIGHT)
-    wait(reader, lambda _: figure.get_property("scrollLeft") > 0)
+    wait(driver, lambda _: figure.get_property("scrollLeft") > 0)

@@ -11,13 +11,8 @@ from reference import GASTRO_FEATURES, gastro
 
 import softlabel
 from softlabel import datasets
-from softlabel.book import claims
 
-LOADERS = {
-    "gastroenterology": softlabel.load_gastroenterology,
-    "bluebirds": softlabel.load_bluebirds,
-    "adult_content": softlabel.load_adult_content,
-}
+LOADERS = {name: getattr(softlabel, f"load_{name}") for name in ("gastroenterology", "bluebirds", "adult_content")}
 
 
 @functools.cache
@@ -179,19 +174,6 @@ def test_shipped_histogram_is_that_of_the_file(name):
     pd.testing.assert_frame_equal(datasets.shipped_histograms()[name], expected)
 
 
-def test_shipped_histograms_have_the_numbers_of_the_paper():
-    """Needs no file: what Figure 1 shows when nothing can be had."""
-    shipped = datasets.shipped_histograms()
-    assert {name: table["items"].sum() for name, table in shipped.items()} == {
-        "gastroenterology": 76,
-        "bluebirds": 108,
-        "adult_content": 496,
-    }
-    assert all((table.positive <= table.m).all() and (table["items"] > 0).all() for table in shipped.values())
-    gastro = shipped["gastroenterology"].set_index("positive")["items"]
-    assert (gastro[7], gastro[0]) == (32, 4)
-
-
 def test_histogram_counts_every_item_once():
     rng = np.random.default_rng(1)
     m = rng.integers(1, 5, size=50)
@@ -202,24 +184,10 @@ def test_histogram_counts_every_item_once():
         assert row.items == ((m == row.m) & (s == row.positive)).sum()
 
 
-def test_claims_of_figure_1():
-    birds, adult = load("bluebirds").counts, load("adult_content").counts
-    assert claims.check("fig1.birds.n", len(birds)).verdict == "agrees"
-    assert claims.check("fig1.birds.m", birds.sum(axis=1).max()).verdict == "agrees"
-    assert claims.check("fig1.adult.n", len(adult)).verdict == "agrees"
-    for m in (adult.sum(axis=1).max(), adult.sum(axis=1).mean()):
-        verdict = claims.check("fig1.adult.m", m)
-        assert verdict.verdict == "differs" and verdict.reason != "unexplained"
-
-
 # ------------------------------------------------------------------ files that are missing or wrong
 
 
-NEEDED = {
-    "gastroenterology": "gastrodata.rda",
-    "bluebirds": "bluebirds_labels.yaml",
-    "adult_content": "adult_content_labels.txt",
-}
+NEEDED = dict(zip(LOADERS, ["gastrodata.rda", "bluebirds_labels.yaml", "adult_content_labels.txt"]))
 
 
 @pytest.fixture

@@ -5,16 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from reference import exact_logpmf, gastro
-from scipy import stats
 
-from softlabel import estimate_alpha0, fit_logistic, sample_votes
-from softlabel.book.diagnostics import (
-    average_posterior,
-    plot_average_posterior,
-    plot_votes_against_expectation,
-    prediction_band,
-    share_in_band,
-)
+from softlabel import fit_logistic, sample_votes
+from softlabel.book.diagnostics import average_posterior, plot_average_posterior, plot_votes_against_expectation
+from softlabel.vote_models import prediction_band, share_in_band
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -121,19 +115,6 @@ def test_share_in_band_by_hand():
     assert share_in_band([*counts, [1, 0]], [*tau, [0.5, 0.5]], np.inf, level=0.5) == 3 / 5
     # An item without votes says nothing, and is not counted.
     assert share_in_band([*counts, [0, 0]], [*tau, [0.5, 0.5]], np.inf, level=0.5) == 0.5
-
-
-def test_share_in_band_of_the_real_data():
-    X, counts, y = gastro()
-    shares = []
-    for labels in (y, counts):
-        tau = fit_logistic(X, labels).posterior(X)
-        alpha0 = estimate_alpha0(counts, tau).alpha0
-        s = np.asarray(counts)[:, 0]
-        low, high = (stats.betabinom.ppf(q, 7, alpha0 * tau[:, 0], alpha0 * tau[:, 1]) for q in (0.025, 0.975))
-        shares.append(share_in_band(counts, tau, alpha0))
-        assert shares[-1] == np.mean((low <= s) & (s <= high))
-    assert 0.5 < shares[0] < shares[1] <= 1  # "the majority", and "more" with the fit to the votes
 
 
 # ------------------------------------------------------------------ figures

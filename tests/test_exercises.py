@@ -279,19 +279,13 @@ def test_setup_holds_what_the_solution_rests_on(book):
     assert "import math" not in cells[2].source
 
 
-@pytest.mark.parametrize(
-    "old, new, message",
-    [
-        ("exercises.mark(", "print(", "does not mark its answer"),
-        ('mark("02.hand"', 'mark("03.hand"', "marks '03.hand'"),
-        ("scale(3)", "other(3)", "needs other"),
-        (":::{solution-start} ex-02-hand", ":::{solution-start} ex-02-code", "has no solution"),
-        (":label: ex-02-hand\n", ":label: hand\n", "no label such as"),
-        ("Do it,", "See {eq}`eq-none`,", "no equation eq-none"),
-        ("Do it,", "See {glue:text}`x`,", "cannot show"),
-        ("Do it,", "See {numref}`tab-none`,", "nothing is named tab-none"),
-    ],
-)
+@pytest.mark.parametrize("old, new, message", [
+    ("exercises.mark(", "print(", "does not mark its answer"), ('mark("02.hand"', 'mark("03.hand"', "marks '03.hand'"),
+    ("scale(3)", "other(3)", "needs other"), (":label: ex-02-hand\n", ":label: hand\n", "no label such as"),
+    (":::{solution-start} ex-02-hand", ":::{solution-start} ex-02-code", "has no solution"),
+    ("Do it,", "See {eq}`eq-none`,", "no equation eq-none"), ("Do it,", "See {glue:text}`x`,", "cannot show"),
+    ("Do it,", "See {numref}`tab-none`,", "nothing is named tab-none"),
+])  # fmt: skip
 def test_a_chapter_that_drifted_is_an_error(book, old, new, message):
     assert old in CHAPTER
     path = book(CHAPTER.replace(old, new))

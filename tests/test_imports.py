@@ -15,18 +15,7 @@ from conftest import ROOT
 from softlabel import VoteReport, datasets
 
 PACKAGE = ROOT / "softlabel"
-STATISTICS = {
-    "validation",
-    "threads",
-    "fits",
-    "vote_models",
-    "normal",
-    "separation",
-    "logistic",
-    "overdispersion",
-    "joint",
-    "efficiency",
-}
+STATISTICS = set("validation threads fits vote_models normal separation logistic overdispersion joint efficiency".split())
 MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules of the room
     "validation": set(),
     "threads": set(),

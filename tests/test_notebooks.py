@@ -383,13 +383,6 @@ def test_links_of_a_page_give_its_notebooks(site, served, folder, page):
     assert parse_qs(binder.query) == {"urlpath": [f"lab/tree/{name}"]}
 
 
-def test_other_pages_offer_no_notebook(site):
-    for name in ("index", "notation", "verdicts"):
-        page = site / "book" / f"{name}.html"
-        assert not any(".ipynb" in href for href in buttons(page, "download-buttons").values())
-        assert buttons(page, "launch-buttons") == {}
-
-
 def test_archive_holds_them_all(folder):
     with zipfile.ZipFile(folder / notebooks.ARCHIVE) as archive:
         stem = Path(notebooks.ARCHIVE).stem

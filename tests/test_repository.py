@@ -1,12 +1,9 @@
 """Files of the repository, from a checkout, from the address that an installation records, or not at all."""
 
-import functools
-import http.server
 import json
-import threading
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, serving
 
 from softlabel.book import repository
 from softlabel.book.repository import repository_file
@@ -42,21 +39,11 @@ def installed(tmp_path, monkeypatch):
 def host(tmp_path):
     """Address of a host of repositories that has the file, and the requests that it got."""
     requests = []
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            requests.append(self.path)
-
     folder = tmp_path / "host" / "owner" / "book" / "raw" / COMMIT / "benchmarks"
     folder.mkdir(parents=True)
     (folder / "results.json").write_text('{"rows": []}')
-    handler = functools.partial(Quiet, directory=str(tmp_path / "host"))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", requests
-        server.shutdown()
-        thread.join()
+    with serving(tmp_path / "host", requests) as address:
+        yield address, requests
 
 
 @pytest.mark.parametrize("suffix", ["", ".git"])

@@ -7,8 +7,7 @@ import chapters
 
 
 @pytest.mark.parametrize(
-    ("chapter", "notice"),
-    [("book/paper/01_votes.md", "histogram"), ("book/paper/07_gastroenterology.md", "stand-in")],
+    ("chapter", "notice"), [("book/paper/01_votes.md", "histogram"), ("book/paper/07_gastroenterology.md", "stand-in")]
 )
 def test_chapter_without_its_data(chapter, notice, tmp_path, monkeypatch):
     # A proxy where nothing listens: no network, on any machine. The chapter's own process inherits all of it.
