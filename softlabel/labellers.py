@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import logsumexp, ndtr
 
 from softlabel.tables import VoteTable
@@ -154,6 +153,8 @@ def dawid_skene(
            [0., 1.],
            [0., 1.]])
     """
+    from scipy.sparse import csr_array  # takes long to import, and only this needs it
+
     n, given = item.max() + 1, annotator * n_classes + label
     votes = csr_array((np.ones(len(item)), (item, given)), shape=(n, (annotator.max() + 1) * n_classes))
     ever = np.bincount(given, minlength=votes.shape[1])[:, None] > 0

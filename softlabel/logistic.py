@@ -375,10 +375,11 @@ def linear_predictors(data: _DataSets, beta: Array) -> Array:
 
 
 def weighted_products(data: _DataSets, weight: Array) -> Array:
-    """sum_j weight_j x_j x_j' (R, q, q)."""
+    """sum_j weight_j x_j x_j' (R, q, q), for weights that are not negative."""
     if data.features.shape[1] > data.q:
         return product(data.features, weight)[:, _row_of_product(data.q)]
-    return (data.x * weight[:, None]) @ data.x.transpose(0, 2, 1)
+    root = data.x * np.sqrt(weight)[:, None]
+    return root @ root.transpose(0, 2, 1)  # NumPy sees that both are one, and computes half of it
 
 
 @cache

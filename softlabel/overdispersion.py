@@ -20,7 +20,7 @@ from softlabel.vote_models import DirichletMultinomial, parts_of_votes, votes_in
 # Values of omega at which likelihoods are compared before the best is refined: the multinomial, 1e-6 to 1e6, and beyond.
 # Each term of a likelihood changes over more than a decade, so that two values a decade miss no maximum.
 GRID = np.concatenate([[0.0], np.logspace(-6, 6, 25), [1e12]])
-FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 769), [1e12]])
+FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 577), [1e12]])
 SMALLEST = 1e-280  # probability, so that what is divided by it stays finite
 MANY = 40_000  # items
 KEPT = 1 << 25  # votes, of which each takes eight bytes

@@ -15,8 +15,8 @@ CACHE = 1 << 16  # numbers in an array that a core keeps at hand
 
 
 def blocks(n: int, width: int) -> list[slice]:
-    """Rows of an array in parts that stay in a core's cache, or are square. They do not depend on the machine."""
-    size = max(1, width // 2, CACHE // width)
+    """Rows of an array in parts that stay in a core's cache, or are a few squares. They do not depend on the machine."""
+    size = max(1, 4 * width, CACHE // width)
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 

@@ -4,7 +4,10 @@ import importlib.metadata
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
+import time
 import tomllib
 import types
 import zipfile
@@ -404,3 +407,80 @@ def test_the_workflow_publishes_the_branch_and_the_version():
     script = "\n".join(step.get("run", "") for step in jobs["publish"]["steps"])
     assert f"refs/heads/{notebooks.BRANCH}\n" in script
     assert '"v$version"' in script and jobs["publish"]["permissions"]["contents"] == "write"
+
+
+def test_other_pages_offer_no_notebook(site):
+    for name in ("index", "notation", "verdicts"):
+        page = site / "book" / f"{name}.html"
+        assert not any(".ipynb" in href for href in buttons(page, "download-buttons").values())
+        assert buttons(page, "launch-buttons") == {}
+
+
+@pytest.fixture
+def lab(folder, driver, tmp_path):
+    """Address of a JupyterLab, with its token, in a folder of downloaded notebooks."""
+    pytest.importorskip("jupyterlab", reason="needs JupyterLab (requirements.txt has it)")
+    shutil.copy(folder / "explore.ipynb", tmp_path)
+    # All cells are drawn, also those out of sight, so that the test can look at the last one.
+    settings = tmp_path / "settings" / "@jupyterlab" / "notebook-extension"
+    settings.mkdir(parents=True)
+    (settings / "tracker.jupyterlab-settings").write_text('{"windowingMode": "none"}')
+    places = {f"JUPYTER_{name}_DIR": str(tmp_path / name.lower()) for name in ("CONFIG", "RUNTIME")}
+    server = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            "--allow-root",
+            "--ServerApp.port=0",
+            "--IdentityProvider.token=a1b2",
+            f"--ServerApp.root_dir={tmp_path}",
+        ],
+        env={**os.environ, **places, "JUPYTERLAB_SETTINGS_DIR": str(tmp_path / "settings")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(300):
+            if found := list((tmp_path / "runtime").glob("jpserver-*.json")):
+                break
+            assert server.poll() is None, "JupyterLab ended"
+            time.sleep(0.1)
+        time.sleep(0.2)  # the file is written in one go, but after it was made
+        yield json.loads(found[0].read_text())["url"]
+        driver.get("about:blank")  # a page without its server would fill the console
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.mark.slow
+def test_a_chapter_runs_in_jupyterlab(lab, driver):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    wait = WebDriverWait(driver, 60)
+
+    def click(selector, text=""):
+        def found(driver):
+            return [e for e in driver.find_elements(By.CSS_SELECTOR, selector) if text in e.text and e.is_displayed()]
+
+        wait.until(found)[0].click()
+
+    driver.set_window_size(1400, 1000)
+    driver.get(f"{lab}lab/tree/explore.ipynb?token=a1b2&reset")
+    # The kernel is there.
+    wait.until(lambda d: d.find_elements(By.CSS_SELECTOR, ".jp-Notebook-ExecutionIndicator[data-status='idle']"))
+    last = "return [...document.querySelectorAll('.jp-CodeCell')].at(-1)"
+    output = f"{last}.querySelector('.jp-OutputArea-output img, .jp-OutputArea-output svg')"
+    assert driver.execute_script(output) is None, "an output before anything has run"
+    click(".lm-MenuBar-itemLabel", "Run")
+    click(".lm-Menu-itemLabel", "Run All Cells")
+    picture = wait.until(lambda d: d.execute_script(output))
+    wait.until(lambda d: picture.size["width"] > 300)
+    # What was written for Markdown is shown as such.
+    shown = driver.find_element(By.CSS_SELECTOR, ".jp-Notebook").text
+    assert re.search(r"Figure \d+\.1\. The number", shown.replace("\n", " ")) and "**" not in shown and "](" not in shown
+    wait.until(lambda d: d.find_elements(By.CSS_SELECTOR, ".jp-MarkdownCell mjx-container"))
+    assert not driver.find_elements(By.CSS_SELECTOR, ".jp-MarkdownCell mjx-merror, .jp-RenderedText[data-mime-type*='stderr']")

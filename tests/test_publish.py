@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pytest
@@ -327,3 +328,18 @@ def test_formulas_in_print_are_those_on_screen():
         line = printed.macro(name, value)
         assert line.endswith(f"{{{body.replace('boldsymbol', 'symbf')}}}") and f"\\{name}}}" in line
         assert ("[1]" in line) == ("#1" in body)
+
+
+def test_offline_edition_opens_leads_on_and_searches(folder, driver):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    wait = WebDriverWait(driver, 20)
+    driver.get((folder / "index.html").as_uri())
+    wait.until(lambda d: d.current_url.endswith("book/index.html"))
+    wait.until(lambda d: d.find_elements(By.CSS_SELECTOR, "a.right-next"))[0].click()
+    wait.until(lambda d: d.current_url.endswith("paper/01_votes.html"))
+    found = look(driver, (folder / "search.html").as_uri() + "?q=" + quote("overdispersion"), 1400)
+    wait.until(lambda d: len(d.find_elements(By.CSS_SELECTOR, "ul.search li a")) > 2)
+    found += [e["message"] for e in driver.get_log("browser") if e["level"] == "SEVERE"]
+    assert found == []

@@ -517,3 +517,9 @@ def test_help_has_an_example(capsys, monkeypatch):
         assert caught.value.code == status
     said = capsys.readouterr().out
     assert "softlabel report --votes votes.csv --features features.csv --positive malignant -o report.html" in said
+
+
+def test_long_tables_are_cut_and_say_so():
+    wide = pd.DataFrame({f"a{k}": WIDE["a0"].where(np.arange(120) % 60 == k % 60) for k in range(90)}).assign(b=WIDE["a1"])
+    html = analyse_votes(wide, X, positive="yes").to_html()
+    assert "the first 50 of 91" in html
