@@ -291,7 +291,9 @@ class _Blocks:
         def of_block(rows: slice) -> Any:
             return statistic(_data_sets(self.X[None, rows], self.counts[None, rows], self.centre, self.scale)[0], *args)
 
-        return reduce(lambda sums, more: tuple(map(add, sums, more)), in_threads(of_block, blocks(*self.X.shape)))
+        n, p = self.X.shape
+        parts = blocks(n, p, least=4 * p)  # of fewer items, the sums would be as large as the block
+        return reduce(lambda sums, more: tuple(map(add, sums, more)), in_threads(of_block, parts))
 
 
 @one_thread_of_algebra
