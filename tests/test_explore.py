@@ -7,6 +7,7 @@ search. Each comparison is shown wrong formulas too, and has to see them.
 import hashlib
 import json
 import re
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pytest
@@ -53,6 +54,15 @@ def test_licences_of_the_versions_that_were_bundled():
         name, version = title.split(" ")
         assert locked[f"node_modules/{name}"]["version"] == version
         assert re.search("Permission|public domain", text), name
+
+
+def test_libraries_hold_what_is_used_and_nothing_else():
+    entry = (VENDOR / "entry.js").read_text("utf8")
+    figures = (FOLDER / "figures.js").read_text("utf8")
+    for library in ("d3", "Plot"):
+        (listed,) = re.findall(rf"globalThis\.{library} = {{ (.*) }};", entry)
+        used = set(re.findall(rf"\b{library}\.(\w+)\(", figures))
+        assert set(listed.split(", ")) == used
 
 
 # The formulas.
@@ -156,12 +166,18 @@ def check_budget(js):
 def check_design(js):
     """Against design_votes, on budgets in which whole numbers matter; 33 pays for 30 at 1.1."""
     budgets, prices = [12, 33, 1000], [*PRICES, 0.3]
-    prices = [p for p in prices if p < 11]
-    ours = js("(d => [d.n, d.m, d.worth])(softlabel.design(b, alpha0, price))", b=budgets, alpha0=ALPHAS[1:-1], price=prices)
+    ours = js(
+        "(d => [d.n, d.m, d.worth])(softlabel.design(b, alpha0, price))",
+        b=budgets,
+        alpha0=ALPHAS[1:-1],
+        price=[p for p in prices if p < 11],
+    )
     theirs = [
-        sl.design_votes(budget=b, cost_item=p, cost_vote=1, alpha0=a) for b in budgets for a in ALPHAS[1:-1] for p in prices
+        [[sl.design_votes(budget=b, cost_item=p, cost_vote=1, alpha0=a) for p in prices if p < 11] for a in ALPHAS[1:-1]]
+        for b in budgets
     ]
-    np.testing.assert_allclose(ours.reshape(-1, 3), [[d.n_items, d.m, d.worth] for d in theirs], rtol=1e-12)
+    wanted = [[[[d.n_items, d.m, d.worth] for d in row] for row in t] for t in theirs]
+    np.testing.assert_allclose(ours, wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("check", [check_votes, check_worth, check_normal, check_items, check_budget, check_design])
@@ -169,34 +185,30 @@ def test_formulas_are_those_of_the_package(driver, tmp_path, check):
     check(JavaScript(driver, tmp_path))
 
 
-ALTERED = {  # each formula of model.js, and slips of the pen
-    check_votes: [
-        ("tau + i * omega", "tau"), ("(i - k) * omega", "i * omega"), ("(m - i)) / (i + 1)", "(m - i)) / (m - i)"),
-        ("omega = 1 / alpha0", "omega = 1 / (1 + alpha0)"),
+@pytest.mark.parametrize(
+    "check, right, wrong",
+    [
+        (check_votes, "tau + i * omega", "tau"),
+        (check_votes, "(i - k) * omega", "i * omega"),
+        (check_votes, "(m - i)) / (i + 1)", "(m - i)) / (m - i)"),
+        (check_votes, "omega = 1 / alpha0", "omega = 1 / (1 + alpha0)"),
+        (check_worth, "(m - 1) / (1 + m / alpha0)", "(m - 1) / (1 + (m - 1) / alpha0)"),
+        (check_worth, "1 + (m - 1)", "(m - 1)"),
+        (check_normal, "expit(delta * y)", "expit(delta * y / 2)"),
+        (check_normal, "2 * posterior(y", "posterior(y"),
+        (check_normal, "normalCdf(-delta / 2)", "normalCdf(-delta)"),
+        (check_normal, "delta / 2 + 9", "delta / 2 + 2"),
+        (check_normal, "(x * x) / k", "(x * x) / (k + 1)"),
+        (check_items, "[2, 3, 5, 7]", "[2, 3, 5, 11]"),
+        (check_items, "d < posterior(y1, delta)", "d > posterior(y1, delta)"),
+        (check_budget, "Math.sqrt(alpha0 * price)", "Math.sqrt(alpha0 / price)"),
+        (check_budget, "? m + 1 : m", "? m : m"),
+        (check_budget, "budget / (price + m)", "budget / (price * m)"),
+        (check_design, "Math.floor((budget", "Math.round((budget"),
+        (check_design, "(1 + 4e-15)", "1"),
+        (check_design, "found.cost < best.cost", "found.cost > best.cost"),
     ],
-    check_worth: [
-        ("(m - 1) / (1 + m / alpha0)", "(m - 1) / (1 + (m - 1) / alpha0)"), ("1 + (m - 1)", "(m - 1)"),
-    ],
-    check_normal: [
-        ("expit(delta * y)", "expit(delta * y / 2)"), ("2 * posterior(y", "posterior(y"),
-        ("normalCdf(-delta / 2)", "normalCdf(-delta)"), ("delta / 2 + 9", "delta / 2 + 2"),
-        ("(x * x) / k", "(x * x) / (k + 1)"),
-    ],
-    check_items: [
-        ("[2, 3, 5, 7]", "[2, 3, 5, 11]"), ("d < posterior(y1, delta)", "d > posterior(y1, delta)"),
-    ],
-    check_budget: [
-        ("Math.sqrt(alpha0 * price)", "Math.sqrt(alpha0 / price)"), ("? m + 1 : m", "? m : m"),
-        ("budget / (price + m)", "budget / (price * m)"),
-    ],
-    check_design: [
-        ("Math.floor((budget", "Math.round((budget"), ("(1 + 4e-15)", "1"),
-        ("found.cost < best.cost", "found.cost > best.cost"),
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("check, right, wrong", [(check, *pair) for check, pairs in ALTERED.items() for pair in pairs])
+)
 def test_checks_see_a_wrong_formula(driver, tmp_path, check, right, wrong):
     assert MODEL.count(right) == 1
     with pytest.raises(AssertionError):
@@ -269,6 +281,14 @@ def test_slider_answers_keys(page, figure, name):
     last = state(page, figure)
     control.send_keys(Keys.HOME)
     assert differing(last, state(page, figure)) >= {"values", "picture"}
+
+
+@pytest.mark.parametrize("figure, name", SLIDERS)
+def test_slider_answers_touch(page, figure, name):
+    before = state(page, figure)
+    control = slider(page, figure, name)
+    touch(page, control, 0.1, 0.9)
+    assert differing(before, state(page, figure)) == {"values", "sentence", "picture"}
 
 
 def touch(driver, element, *xs, y=0.5):
@@ -481,20 +501,27 @@ def test_without_javascript_the_drawn_figures_stand(site, driver):
 def test_everything_drawn_can_be_seen(page, mode):
     """Lines, dots and text stand out from the page at 3 to 1."""
     page.execute_script("document.documentElement.dataset.theme = arguments[0]", mode)
-    ground, *colours = page.execute_script(
-        "const seen = [...document.querySelectorAll('.explore svg *')].map(e => getComputedStyle(e));"
-        "const paint = seen.flatMap(s => [s.stroke, s.fill]).filter(c => c.startsWith('rgb'));"
-        "return [getComputedStyle(document.body).backgroundColor, ...new Set(paint)];"
+    ground, colours = page.execute_script(
+        "const paint = new Set();"
+        "for (const e of document.querySelectorAll('.explore svg *'))"
+        "  for (const c of [getComputedStyle(e).stroke, getComputedStyle(e).fill])"
+        "    if (c.startsWith('rgb')) paint.add(c);"
+        "const body = getComputedStyle(document.body).backgroundColor;"
+        "return [body, [...paint]];"
     )
 
     def luminance(colour):
         c = np.array(re.findall(r"[\d.]+", colour)[:3], float) / 255
-        return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+        c = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+        return c @ [0.2126, 0.7152, 0.0722]
 
-    light = np.array([luminance(c) for c in colours]) + 0.05, luminance(ground) + 0.05
-    contrasts = np.maximum(*light) / np.minimum(*light)
-    assert (contrasts > 1.001).sum() >= 3  # blue, orange, ink
-    assert contrasts[contrasts > 1.001].min() > 3
+    def contrast(colour):
+        low, high = sorted([luminance(colour), luminance(ground)])
+        return (high + 0.05) / (low + 0.05)
+
+    contrasts = {c: contrast(c) for c in colours if contrast(c) > 1.001}
+    assert len(contrasts) >= 3  # blue, orange, ink
+    assert min(contrasts.values()) > 3, contrasts
 
 
 @pytest.mark.parametrize("width", [390, 1400])
@@ -510,11 +537,20 @@ def test_nothing_sticks_out(site, driver, width):
             assert needed <= room, (figure, name)
 
 
-def test_other_pages_pay_nothing(served, driver):
-    """What the libraries weigh, the budget of all pages counts."""
-    names = []
-    for page in ("explore", "references"):
-        driver.get(f"{served}/book/{page}.html")
-        found = driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
-        names.append({name.rpartition("/")[2] for name in found if "/explore/" in name})
-    assert names == [{"plot.min.js", "model.js", "figures.js", "explore.css"}, set()]
+def loaded(driver, site, address):
+    """Files that a page loads, formulas aside."""
+    driver.get(address)
+    names = driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    paths = {site / unquote(urlsplit(n).path)[1:] for n in names if n[:5] != "data:"}
+    return {path for path in paths if "mathjax" not in str(path).lower()}
+
+
+def test_the_page_is_light_and_others_pay_nothing(site, served, driver):
+    here, other = "book/explore.html", "book/references.html"
+    explore, plain = (loaded(driver, site, f"{served}/{p}") for p in (here, other))
+    extra = {path.name for path in explore - plain if "explore" in path.parts}
+    assert extra == {"plot.min.js", "model.js", "figures.js", "explore.css"}
+    assert not [path for path in plain if "explore" in path.parts]
+    files = {site / here} | explore
+    assert sum(p.stat().st_size for p in files) < 1_500_000
+    assert sum(p.stat().st_size for p in files - plain) < 600_000

@@ -23,6 +23,7 @@ ANYWHERE = {
     "a NumPy repr": re.compile(r"np\.(float|int|bool|str)\w*\("),
     "an object repr": re.compile(r"<[\w.]+ object(>| at 0x)|<IPython\."),
     "a traceback": re.compile(r"Traceback \(most recent call last\)"),
+    "a folder of the machine": re.compile(r"\S*/site-packages/\S*"),
 }
 FETCHING = dict.fromkeys("script img iframe source video audio embed".split(), "src") | {"object": "data", "link": "href"}
 # Relations that make a browser fetch the address.
@@ -127,6 +128,7 @@ BAD_PAGES = {
         "<article><p>It is np.float64(2.0).</p></article>",
         "<article><div class='cell_output'><pre>np.float64(2.0)</pre></div></article>",
         "<article><pre>x</pre><div class='cell_output'><pre>Traceback (most recent call last):</pre></div></article>",
+        "<article><div class='cell_output'><pre>/home/a/site-packages/tqdm/auto.py:21: TqdmWarning</pre></div></article>",
         "<article><p>See {numref}fig.</p></article>",
         "<article><p>See {glue:text}.</p></article>",
         "<article><p>See Figure ??.</p></article>",

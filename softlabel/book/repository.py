@@ -1,13 +1,12 @@
 """Files of the book's repository that are no part of the package, wherever a chapter runs."""
 
 import json
+import warnings
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
-
-import pooch
 
 
 def repository_file(path: str) -> Path:
@@ -49,6 +48,10 @@ def repository_file(path: str) -> Path:
         raise FileNotFoundError(_advice(path, "this installation does not say from which address it could be downloaded"))
     commit = origin["vcs_info"]["commit_id"]
     address = f"{url.geturl().removesuffix('.git')}/raw/{commit}/{path}"  # the form of GitHub and of GitLab
+    with warnings.catch_warnings():  # in a notebook pooch's import asks for ipywidgets, which nothing here needs
+        warnings.simplefilter("ignore")
+        import pooch
+
     logger, level = pooch.get_logger(), pooch.get_logger().level
     logger.setLevel("WARNING")  # else the address and folder of a download end up among the outputs of a chapter
     try:
