@@ -1,14 +1,9 @@
-"""Sphinx extension: executed chapters in, clean pages out."""
+"""Sphinx extension: clean pages."""
 
-import os
 import re
-from pathlib import Path
 
 from docutils import nodes
-from sphinx.errors import SphinxError
 from sphinx_proof.nodes import proof_node
-
-import chapters
 
 # What other extensions write, and what a screen reader makes sense of.
 MENDED = [
@@ -17,36 +12,6 @@ MENDED = [
     # The items of a list have to be list items.
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 ]
-
-
-class ChapterFailed(SphinxError):
-    category = "A chapter failed"
-
-
-def execute_chapters(app, config):
-    """Run the chapters before Sphinx reads its configuration's state.
-
-    The cache folder's name changes with the package, and with it a value of
-    the configuration: Sphinx then reads every page anew.
-    """
-    root = Path(app.srcdir)
-    os.environ["TQDM_DISABLE"] = "1"
-    try:
-        chapters.execute(root, timeout=config.nb_execution_timeout)
-    except chapters.ChapterError as error:
-        raise ChapterFailed(str(error)) from None
-    config.nb_execution_cache_path = str(chapters.cache_folder(root))
-
-
-def forget_key(app):
-    """What the pages were made from is known again when all are written."""
-    chapters.built_key(Path(app.srcdir)).unlink(missing_ok=True)
-
-
-def reread_summaries(app, env, added, changed, removed):
-    """The pages that list verdicts are out of date whenever one changes."""
-    root = Path(app.srcdir)
-    return [env.path2doc(str(path)) for path in chapters.summaries(root)]
 
 
 def mark_proof_word(app, doctree):
@@ -86,9 +51,6 @@ def mend_markup(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.connect("config-inited", execute_chapters)
-    app.connect("builder-inited", forget_key)
-    app.connect("env-get-outdated", reread_summaries)
     app.connect("doctree-read", mark_proof_word)
     # After the extensions that add scripts for one page.
     app.connect("html-page-context", drop_second_copies, priority=900)
