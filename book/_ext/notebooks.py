@@ -192,7 +192,7 @@ class Text:
     def as_target(self, node):
         return ""
 
-    as_comment = as_target
+    as_comment = as_index = as_target
 
     def as_raw(self, node):
         """Scripts and styles are for the site; anything else would be missed."""
