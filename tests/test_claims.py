@@ -166,8 +166,8 @@ def test_wrong_checks_are_errors(id, value, se, words):
 
 
 def test_what_is_recorded_can_be_written_as_json():
-    values = {"fig1.gastro.n": np.int64(76), "theorem1.information": np.True_, "gastro.alpha0.truth": (np.float64(5.5), np.float64(0.1))}
-    claims.check(values)
+    value, se = np.float64(5.5), np.float64(0.1)
+    claims.check({"fig1.gastro.n": np.int64(76), "theorem1.information": np.True_, "gastro.alpha0.truth": (value, se)})
     assert json.loads(json.dumps(claims.recorded)) == {
         "fig1.gastro.n": {"value": 76.0, "se": 0.0},
         "theorem1.information": {"value": True, "se": 0.0},
@@ -197,7 +197,7 @@ def test_counts():
     claims.check({"fig1.gastro.n": 76, "fig1.gastro.m": 8, "fig2.error_share": 0.24})
     found = {kind: claims.count(kind, "fig1.gastro.*") for kind in ("agrees", "differs", "not checked", "all")}
     assert found == {"agrees": 1, "differs": 1, "not checked": 2, "all": 4}
-    assert claims.count("all") == len(claims.ledger()) == claims.count("agrees", found={}) + claims.count("not checked", found={})
+    assert claims.count("all") == len(claims.ledger()) == claims.count("not checked", found={})
     elsewhere = {"fig1.gastro.n": {"value": 76.0, "se": 0.0, "chapter": "a"}, "fig1.gastro.m": {"reason": "no file"}}
     assert claims.count("agrees", found=elsewhere) == 1
 

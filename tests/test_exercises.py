@@ -12,13 +12,11 @@ import numpy as np
 import pytest
 from conftest import ROOT, run_all
 
-import sheets
 from softlabel.book import exercises
 from softlabel.book.exercises import marking
 
 KEYS = exercises.keys()
 PAPER = sorted((ROOT / "book" / "paper").glob("*.md"))
-SHEETS = sheets.sources()
 # Exercises whose function gets an array, which it could change.
 ARRAYS = {"02.code", "03.hand", "04.further", "unequal.code", "correlated.code", "speed.code", "reading.hand"}
 
@@ -134,16 +132,36 @@ def test_feedback_in_a_notebook_is_text_even_if_it_looks_like_markup():
 
 # Solutions and notebooks
 
+EXERCISE = re.compile(
+    r"^:::\{exercise\} (?P<title>[^\n]+)\n:label: ex-(?P<chapter>\w+)-(?P<part>\w+)\n\n(?P<text>.*?)^:::$"
+    r"\s+:::\{solution-start\} ex-(?P=chapter)-(?P=part)\n:class: dropdown\n:::\n(?P<solution>.*?)^:::\{solution-end\}$",
+    re.S | re.M,
+)
+SHEETS = {
+    path.relative_to(ROOT).with_suffix("").as_posix(): list(EXERCISE.finditer(text))
+    for path in sorted((ROOT / "book").rglob("*.md"))
+    if "{exercise}" in (text := path.read_text("utf8"))
+}
+
+
+def key_of(match):
+    return f"{match['chapter']}.{match['part']}"
+
 
 def test_every_chapter_has_three_exercises_with_levels_and_checks():
-    assert set(PAPER) <= set(SHEETS)
-    found = [item for path in SHEETS for item in sheets.exercises_of(path)]
-    assert sorted(item.key for item in found) == sorted(KEYS)
-    for path in SHEETS:
-        titles = [item.title for item in sheets.exercises_of(path)]
-        assert [title.split(" · ")[0] for title in titles] == ["By hand", "With code", "Further"]
-        assert all(title.split(" · ")[1] in {"easy", "medium", "hard"} for title in titles)
-    assert all(f'exercises.mark("{item.key}", ' in item.text for item in found), "a text does not say how to check"
+    assert {f"book/paper/{path.stem}" for path in PAPER} <= set(SHEETS)
+    assert sorted(key_of(match) for found in SHEETS.values() for match in found) == sorted(KEYS)
+    for page, found in SHEETS.items():
+        assert len(found) == len(re.findall(r"^:::+\{exercise", (ROOT / f"{page}.md").read_text("utf8"), re.M)), page
+        titles = [match["title"] for match in found]
+        assert [title.split(" · ")[0] for title in titles] == ["By hand", "With code", "Further"], page
+        assert all(title.split(" · ")[1] in {"easy", "medium", "hard"} for title in titles), page
+        for match in found:
+            call = f'exercises.mark("{key_of(match)}", '
+            assert call in match["text"], f"{page}: a text does not say how to check"
+            # The solution marks its own exercise, once, at the end of a cell that the page shows.
+            assert re.findall(r'exercises\.mark\("[\w.]+", ', match["solution"]) == [call], page
+            assert "{eval}" not in match["text"], f"{page}: a number of a text is given, not computed"
 
 
 @pytest.fixture(scope="module")
@@ -159,135 +177,30 @@ def fresh():
     return call
 
 
-@pytest.mark.parametrize("path", SHEETS, ids=lambda p: p.stem)
-def test_the_solutions_are_right(path, fresh):
-    cells = sheets.solve(sheets.exercise_notebook(path), path).cells[1:]  # the first installs the package
-    said = fresh(run_all, [cell.source for cell in cells if cell.cell_type == "code"])
-    assert [text for text in said if text != "None"] == ["Right."] * 3
+@pytest.mark.parametrize("page", SHEETS)
+def test_the_solutions_are_right(page, executed_chapters):
+    said = [
+        cell.outputs[-1].data["text/plain"] for cell in executed_chapters[page].cells
+        if cell.cell_type == "code" and re.search(r"^exercises\.mark\(", cell.source, re.M)
+    ]  # fmt: skip
+    assert said == ["Right."] * len(SHEETS[page])
 
 
-@pytest.mark.parametrize("solved", [True, False])
-def test_a_notebook_runs_in_a_kernel(solved, tmp_path, monkeypatch):
+def test_a_sheet_runs_and_asks_for_answers(site, tmp_path, monkeypatch):
     monkeypatch.setenv("TQDM_DISABLE", "1")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # a kernel that is not asked to leave clears nothing up, but goes at once
-    notebook = sheets.exercise_notebook(PAPER[2])
-    if solved:
-        sheets.solve(notebook, PAPER[2])
+    notebook = nbformat.read(site / "notebooks" / "paper" / "03_group_labels_exercises.ipynb", 4)
     nbclient.execute(notebook, cwd=str(tmp_path), timeout=600, shutdown_kernel="immediate")
-    assert all(text.startswith("Right." if solved else "No answer yet.") for text in sheets.said(notebook))
+    said = [cell.outputs[-1].data["text/plain"] for cell in notebook.cells if cell.id.endswith("-answer")]
+    assert len(said) == 3 and all(text.startswith("No answer yet.") for text in said)
 
 
-@pytest.mark.parametrize("path", SHEETS, ids=lambda p: p.stem)
-def test_notebook_is_valid_readable_and_holds_no_solution(path):
-    notebook = sheets.exercise_notebook(path)
+@pytest.mark.parametrize("page", SHEETS)
+def test_a_sheet_asks_all_and_holds_no_solution(page, site):
+    notebook = nbformat.read(site / "notebooks" / f"{page.removeprefix('book/')}_exercises.ipynb", 4)
     nbformat.validate(notebook)
-    text = "\n".join(cell.source for cell in notebook.cells)
-    assert notebook.cells[0].source.splitlines()[-1].strip().startswith("%pip install")
-    assert text.count("answer = ...") == 3
-    # No MyST, and none of the book's macros.
-    assert not re.findall(r"\{[\w:]+\}`|:::|^:\w+:|\{code-cell\}", text, re.M)
-    assert not re.findall(rf"\\(?:{'|'.join(sheets.macros())})(?![A-Za-z])", re.sub(r"\\operatorname\{\w+\}", "", text))
-    section = path.read_text("utf8").partition(sheets.SECTION)[2]
-    for solution in re.findall(r"^:::\{solution-start\}.*?^:::\{solution-end\}", section, re.S | re.M):
-        lines = [line for line in solution.splitlines()[3:-1] if len(line) > 30 and not line.startswith("```")]
-        # Code that a solution shares with the chapter may stand in both.
-        assert not [line for line in lines if line in text.splitlines()]
-    for item in sheets.exercises_of(path):
-        assert not [c.id for c in notebook.cells if c.cell_type == "code" and item.solution[-1] in c.source]
-
-
-def test_write_all_is_the_same_twice(tmp_path):
-    first, second = (sheets.write_all(tmp_path / name) for name in "ab")
-    assert list(first) == SHEETS
-    assert [p.name for p in first.values()] == [f"{p.stem}_exercises.ipynb" for p in SHEETS]
-    assert all(first[path].read_bytes() == second[path].read_bytes() for path in SHEETS)
-
-
-CHAPTER = """---
-jupytext:
-  text_representation:
-    format_name: myst
-kernelspec:
-  name: python3
----
-
-# A chapter
-
-```{code-cell} ipython3
-import math
-import numpy as np
-from softlabel.book import claims, exercises
-```
-
-```{code-cell} ipython3
-x = 1
-unused = 5
-# Twice x.
-y = 2 * x
-x = 7
-
-
-def scale(a):
-    total = a
-    total *= y
-    return total
-```
-
-## Exercises
-
-:::{exercise} By hand · easy
-:label: ex-02-hand
-
-Do it, $\\vect\\tau = \\vect{a_{1}}\\T$.
-:::
-
-:::{solution-start} ex-02-hand
-:class: dropdown
-:::
-
-```{code-cell} ipython3
-secret = scale(3)
-claims.glue("s", f"{secret}")
-exercises.mark("02.hand", (secret, 1, True))
-```
-
-:::{solution-end}
-:::
-"""
-
-
-@pytest.fixture
-def book(tmp_path):
-    for name in ("_config.yml", "pyproject.toml"):
-        (tmp_path / name).write_text((ROOT / name).read_text("utf8"))
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: a\n")
-
-    def write(text):
-        (tmp_path / "a.md").write_text(text, encoding="utf8")
-        return tmp_path / "a.md"
-
-    return write
-
-
-def test_setup_holds_what_the_solution_rests_on(book):
-    (item,) = sheets.exercises_of(book(CHAPTER))
-    setup = [source.split("\n")[0] for source in item.setup if not source.startswith(("import", "from"))]
-    assert setup == ["x = 1", "# Twice x.", "def scale(a):"]
-    assert item.solution == ["secret = scale(3)", "answer = (secret, 1, True)"]
-    cells = sheets.exercise_notebook(book(CHAPTER), book(CHAPTER).parent).cells
-    assert cells[3].source == "## By hand · easy\n\nDo it, $\\boldsymbol{\\tau} = \\boldsymbol{a_{1}}^{\\mathsf{T}}$."
-    assert "import math" not in cells[2].source
-
-
-@pytest.mark.parametrize("old, new, message", [
-    ("exercises.mark(", "print(", "does not mark its answer"), ('mark("02.hand"', 'mark("03.hand"', "marks '03.hand'"),
-    ("scale(3)", "other(3)", "needs other"), (":label: ex-02-hand\n", ":label: hand\n", "no label such as"),
-    (":::{solution-start} ex-02-hand", ":::{solution-start} ex-02-code", "has no solution"),
-    ("Do it,", "See {eq}`eq-none`,", "no equation eq-none"), ("Do it,", "See {glue:text}`x`,", "cannot show"),
-    ("Do it,", "See {numref}`tab-none`,", "nothing is named tab-none"),
-])  # fmt: skip
-def test_a_chapter_that_drifted_is_an_error(book, old, new, message):
-    assert old in CHAPTER
-    path = book(CHAPTER.replace(old, new))
-    with pytest.raises(sheets.ExerciseError, match=message):
-        sheets.exercise_notebook(path, path.parent)
+    asked = [cell.source for cell in notebook.cells if cell.id.endswith("-answer")]
+    assert asked == [f'exercises.mark("{key_of(match)}", ...)' for match in SHEETS[page]]
+    text = "\n".join(cell.source for cell in notebook.cells).splitlines()
+    for match in SHEETS[page]:
+        lines = [line for line in match["solution"].splitlines() if len(line) > 30 and not line.startswith("```")]
+        assert lines and not [line for line in lines if line in text], page

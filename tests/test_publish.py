@@ -12,8 +12,6 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from conftest import ROOT, soup_of
-from docutils import nodes
-from docutils.core import publish_doctree
 from sphinx_external_toc.parsing import parse_toc_yaml
 from test_browser import look
 from test_site import chapter_pages
@@ -50,79 +48,10 @@ def test_each_box_names_its_three_tests():
 
 
 def test_the_tests_named_exist():
-    missing = [n for n in box_tests.names_of(ROOT) if not box_tests.line_of(ROOT / n.split("::")[0], n)]
-    assert missing == []
-
-
-TOY_TESTS = """
-import pytest
-from pathlib import Path
-def test_right(): Path("ran").open("a").write("x")
-def test_wrong(): assert False
-@pytest.mark.parametrize("n", [1, 2])
-def test_half(n): assert n == 1
-def test_skipped(): pytest.skip("no reason")
-@pytest.fixture
-def broken(): raise OSError
-def test_broken(broken): pass
-"""
-
-
-@pytest.fixture
-def toy(tmp_path):
-    """A project of one test file; returns its root and a way to name its tests."""
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "book" / "_ext").mkdir(parents=True)
-    (tmp_path / "tests" / "test_toy.py").write_text(TOY_TESTS)
-    return tmp_path
-
-
-def name_tests(root, *names):
-    entry = {"box": {"symbolic": [f"tests/test_toy.py::{n}" for n in names]}}
-    (root / "book" / "_ext" / "box_tests.yml").write_text(yaml.safe_dump(entry))
-
-
-def test_an_outcome_is_that_of_the_test(toy):
-    expected = {
-        "test_right": "passed", "test_wrong": "failed", "test_half": "failed", "test_broken": "failed",
-        "test_skipped": "not run", "test_absent": "not run",
-    }  # fmt: skip
-    name_tests(toy, *expected)
-    found = box_tests.outcomes(toy)
-    assert {n.split("::")[1]: o for n, o in found.items()} == expected
-
-
-def test_outcomes_are_kept_until_something_changes(toy):
-    name_tests(toy, "test_right")
-    for _ in range(2):
-        assert list(box_tests.outcomes(toy).values()) == ["passed"]
-    assert (toy / "ran").read_text() == "x"
-    source = toy / "tests" / "test_toy.py"
-    source.write_text(
-        source.read_text().replace('def test_right(): Path("ran").open("a").write("x")', "def test_right(): assert False")
-    )
-    assert list(box_tests.outcomes(toy).values()) == ["failed"]
-
-
-class Config:
-    html_theme_options = {"repository_url": "https://code.example/book", "repository_branch": "main"}  # noqa: RUF012
-
-
-@pytest.mark.parametrize("outcome, text", [
-    ("passed", "✓ symbolic"), ("failed", "✗ symbolic: failed"), ("not run", "– symbolic: not run"),
-    (None, "– symbolic: not run"),
-])  # fmt: skip
-def test_a_mark_shows_the_outcome(toy, outcome, text):
-    name_tests(toy, "test_wrong")
-    config = Config()
-    config.box_tests = {"tests/test_toy.py::test_wrong": outcome} if outcome else {}
-    line = box_tests.marks(toy, config, "box")
-    (mark,) = line.findall(nodes.reference)
-    assert mark.astext() == text
-    assert mark["refuri"] == "https://code.example/book/blob/main/tests/test_toy.py#L5"
-    # No tests are named for the other two kinds.
-    assert line.astext().count("not run") == 2 + (outcome in {None, "not run"})
-    assert box_tests.marks(toy, config, "another").astext().count("not run") == 3
+    for label, kinds in box_tests.tests_by_box(ROOT).items():
+        for name in (name for names in kinds.values() for name in names):
+            path, _, function = name.partition("::")
+            assert function in box_tests.lines_of(ROOT / path), (label, name)
 
 
 def test_marks_on_the_pages(site):
@@ -132,7 +61,7 @@ def test_marks_on_the_pages(site):
             found[box["id"]] = box.select(":scope > p.box-tests .box-test")
     assert sorted(found) == sorted(boxes())
     for label, marks in found.items():
-        assert [m.get_text() for m in marks] == [f"✓ {kind}" for kind in box_tests.KINDS], label
+        assert [m.get_text() for m in marks] == list(box_tests.KINDS), label
         for mark in marks:
             path, line = mark["href"].removeprefix(f"{REPOSITORY}/blob/main/").split("#L")
             function = mark["title"].split(",")[0]
@@ -179,16 +108,8 @@ def test_version_and_date_at_the_foot(site):
 # ------------------------------------------------------------------ What a page says of itself
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("One. Two.\n\nThree.", "One. Two. Three."), ("Long words. " * 20, " ".join(["Long words."] * 6)),
-    ("With :math:`\\frac12`.\n\nWithout.", "Without."), ("With :math:`\\alpha_0`.", "With α₀."),
-    ("word " * 40, "word " * 19 + "…"), ("If 1 < 2.", "If 1 &lt; 2."),
-    ("What you will be able to do\n---------------------------\n\n- say a;\n- take :math:`\\frac12`;\n- do b.\n\nMore.",
-     "You will be able to say a; do b."),
-])  # fmt: skip
-def test_description(text, expected):
-    doctree = publish_doctree(f"A\n=\n\n{text}", settings_overrides={"doctitle_xform": False})
-    assert publish.describe(doctree, 100) == expected
+def frontmatter(name):
+    return yaml.safe_load((ROOT / f"{name}.md").read_text("utf8").split("---\n")[1])
 
 
 def test_each_page_describes_itself(site):
@@ -204,6 +125,7 @@ def test_each_page_describes_itself(site):
         assert tags["og:url"] == f"{BASE}{name}.html" == soup.find("link", rel="canonical")["href"]
         card = site / tags["og:image"].removeprefix(BASE)
         assert card.read_bytes().startswith(b"\x89PNG") and card.stat().st_size < 300_000, name
+        assert description == frontmatter(name)["description"], name
         (script,) = soup.find_all("script", type="application/ld+json")
         data = json.loads(script.string)
         book = data if name == "book/index" else data["isPartOf"]

@@ -1,7 +1,6 @@
 """Sphinx extension: three marks on each theorem box, which lead to its tests.
 
-`box_tests.yml` names the tests of a box: symbolic, numeric, negative. That each exists, and fails on a wrong formula, is itself
-tested (tests/test_boxes.py).
+`box_tests.yml` names the tests of a box: symbolic, numeric, negative. That each exists is itself tested.
 """
 
 import ast

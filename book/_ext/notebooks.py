@@ -1,8 +1,8 @@
 """Sphinx extension: each chapter as a notebook beside its page, and its exercises as another.
 
 The text is that of the finished page, as Markdown that any notebook program shows; the code and its outputs are those of the
-build. Notebooks, and what Binder needs, are in `notebooks/`; the workflow publishes that folder as the branch `notebooks`, where
-Colab and Binder find it.
+build. Notebooks, and what Binder needs, are in `notebooks/`; the workflow publishes that folder as the branch `notebooks`,
+where Colab and Binder find it.
 """
 
 import re
@@ -14,15 +14,15 @@ from urllib.parse import urljoin, urlsplit
 import nbformat
 from bs4 import BeautifulSoup
 from markdownify import MarkdownConverter
-from softlabel.book import claims
 
 import publish
+from softlabel.book import claims
 
 BRANCH = "notebooks"
 ARCHIVE = "harmless-label-noise-notebooks.zip"
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
 MARK = re.compile(r"^@@(\w+) (\S+)$", re.M)  # where a code cell, a solution or an exercise stands in the text
-LIVE = "Change a number in a cell and run the cells below it: tables and figures move. Numbers within sentences are the page's."
+LIVE = "Change a number in a cell and run those below it: tables and figures move. Numbers in sentences are the page's."
 
 
 class Converter(MarkdownConverter):
@@ -30,7 +30,9 @@ class Converter(MarkdownConverter):
         return self.formula(el, "$") if "math" in el.get("class", []) else text
 
     def convert_div(self, el, text, parent_tags):
-        return f"\n\n{self.formula(el, '$$')}\n\n" if "math" in el.get("class", []) else super().convert_div(el, text, parent_tags)
+        if "math" in el.get("class", []):
+            return f"\n\n{self.formula(el, '$$')}\n\n"
+        return super().convert_div(el, text, parent_tags)
 
     def formula(self, el, fence):
         number = el.find(class_="eqno")
@@ -90,14 +92,16 @@ def paragraph(soup, *contents):
 
 
 def language(pre):
-    return next((c[10:] for c in pre.find_parent("div", class_=re.compile("^highlight-"))["class"] if c.startswith("highlight-")), "")
+    name = next(c for c in pre.find_parent("div", class_=re.compile("^highlight-"))["class"] if c.startswith("highlight-"))
+    return name.removeprefix("highlight-")
 
 
 def chapter_notebook(text, executed, address, first):
     """The whole chapter, with the outputs of the build; solutions are folded."""
     code = [cell for cell in executed.cells if cell.cell_type == "code"]
     new, solves = [cell_of(first, "install")], ""
-    for kind, value, words in pieces(text):
+    for kind, value, said in pieces(text):
+        words = said
         if kind == "cell":
             cell = code[int(value)]
             fold = solves or "hide-input" in cell.metadata.get("tags", [])
@@ -120,9 +124,11 @@ def exercise_notebook(text, executed, address, first):
     title = text.partition("\n")[0]
     before, _, section = re.split(r"(^## [\d.]*\s*Exercises$)", text, maxsplit=1, flags=re.M)
     code = [cell for cell in executed.cells if cell.cell_type == "code"]
-    new = [cell_of(first, "install"), nbformat.v4.new_markdown_cell(
-        f"{title}: exercises\n\nPut your answer in place of the dots and run the cell: it says whether the answer is right, or what went "
-        f"wrong. Solutions are in [the chapter]({address}). Its code comes first; run it once.", id="title")]  # fmt: skip
+    words = (
+        f"{title}: exercises\n\nPut your answer in place of the dots and run the cell: it says whether the answer is right, or "
+        f"what went wrong. Solutions are in [the chapter]({address}). Its code comes first; run it once."
+    )
+    new = [cell_of(first, "install"), nbformat.v4.new_markdown_cell(words, id="title")]
     new += [cell_of(code[int(k)].source, f"code-{k}", FOLDED) for kind, k in MARK.findall(before) if kind == "cell"]
     solution = re.compile(r"^@@solution ex-(\w+)-(\w+)$.*?^@@end \.$", re.M | re.S)
     parts = solution.split(section)
@@ -142,7 +148,8 @@ def judged(output):
     """A table of verdicts as the ledger has it now."""
     ids = re.findall(r"\(`([\w.]+)`\) *\|", "".join(output.get("data", {}).get("text/markdown", "")))
     if ids and set(ids) <= set(claims.ledger()):
-        output["data"]["text/markdown"] = claims.Checked([claims.judge(id, **FOUND.get(id, {})) for id in ids])._repr_markdown_()
+        verdicts = claims.Checked(claims.judge(id, **FOUND.get(id, {})) for id in ids)
+        output["data"]["text/markdown"] = verdicts._repr_markdown_()
     return output
 
 

@@ -1,4 +1,4 @@
-"""Sphinx extension: pages are read, and so executed, side by side (sphinx-build -j), and anew when what they run has changed."""
+"""Sphinx extension: pages are read, and so executed, side by side, and anew when what they run has changed."""
 
 import ast
 import contextlib
@@ -7,11 +7,12 @@ import os
 import re
 from pathlib import Path
 
-import softlabel
 import sphinx.builders
+from sphinx_proof.domain import ProofDomain
+
+import softlabel
 from softlabel import datasets
 from softlabel.book.repository import repository_file
-from sphinx_proof.domain import ProofDomain
 
 JUDGED_LATE = {"claims.py", "claims.yml"}  # the rule and the printed values
 FILE = re.compile(r'repository_file\("([^"]+)"\)')
@@ -24,7 +25,7 @@ def code(path):
         return text
     module = ast.parse(text)
     for node in ast.walk(module):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return ast.dump(module)
 

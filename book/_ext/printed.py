@@ -1,6 +1,6 @@
 """Sphinx extension: the book in print.
 
-    python book/_ext/printed.py     names what this machine lacks for it
+python book/_ext/printed.py     names what this machine lacks for it
 """
 
 import shutil

@@ -131,9 +131,8 @@ def add_to_page(app, pagename, templatename, context, doctree):
     context["meta"] = {**(context["meta"] or {}), "og:description": description}
     title = html.unescape(re.sub(r"^\d+\. |<[^>]+>", "", context["title"]))
     data = json.dumps(structured(root, app.config, pagename, title, description), ensure_ascii=False).replace("</", "<\\/")
-    context["metatags"] += (
-        f'<meta name="description" content="{html.escape(description)}"/>\n<script type="application/ld+json">{data}</script>\n'
-    )
+    context["metatags"] += f'<meta name="description" content="{html.escape(description)}"/>\n'
+    context["metatags"] += f'<script type="application/ld+json">{data}</script>\n'
 
 
 def setup(app):

@@ -18,11 +18,12 @@ from docutils import nodes
 from myst_nb.core.execute.inline import NotebookClientInline
 from myst_nb.ext.eval import EvalRoleAny
 from myst_nb.sphinx_ import SphinxNbRenderer
-from softlabel.book import claims
 from sphinx.addnodes import pending_xref
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.logging import getLogger
+
+from softlabel.book import claims
 
 ASK = "import json; from softlabel.book import claims; print(json.dumps([claims.recorded, claims.looked_up]))"
 HEAD = ["Claim", "Paper", "Book", "Verdict"]
@@ -120,9 +121,10 @@ def outdated(app, env):
                 getLogger(__name__).warning("%s is checked twice: in %s and in %s", id, pages[id], page)
     sources = [files(claims.__package__).joinpath(name).read_text("utf8") for name in ("claims.yml", "claims.py")]
     state = json.dumps([env.verdicts, sources], sort_keys=True)
-    if state != env.verdicts_shown:
-        env.verdicts_shown = state
-        return sorted(env.verdict_pages)
+    if state == env.verdicts_shown:
+        return []
+    env.verdicts_shown = state
+    return sorted(env.verdict_pages)
 
 
 class Judge(SphinxPostTransform):
@@ -170,7 +172,8 @@ def inline(cell):
 
 
 def link(page):
-    return pending_xref("", nodes.inline(), refdomain="std", reftype="doc", reftarget=f"/{page}", refdoc=page, refexplicit=False)
+    target = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{page}", "refdoc": page, "refexplicit": False}
+    return pending_xref("", nodes.inline(), **target)
 
 
 def keep(app, exception):

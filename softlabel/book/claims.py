@@ -116,8 +116,8 @@ def check(values: Mapping[str, Any], data: VoteData | None = None) -> "Checked":
     Parameters
     ----------
     values : mapping
-        By the id in ``claims.yml``: the value, as a fraction where the paper prints a percentage, or a pair of the value and its
-        standard error; for a statement without a number, whether it holds. The standard error is that of the comparison
+        By the id in ``claims.yml``: the value, as a fraction where the paper prints a percentage, or a pair of the value and
+        its standard error; for a statement without a number, whether it holds. The standard error is that of the comparison
         beyond the one that the paper prints: the Monte Carlo error of the value, and the sampling error of the paper's
         number where it prints none.
     data : VoteData, optional
@@ -141,12 +141,12 @@ def check(values: Mapping[str, Any], data: VoteData | None = None) -> "Checked":
     """
     found = {id: _record(id, *(value if isinstance(value, tuple) else (value,))) for id, value in values.items()}
     if data is not None and data.source.startswith("simulated"):
-        found = dict.fromkeys(found, {"reason": "the data files could not be had"})
+        found = {id: {"reason": "the data files could not be had"} for id in found}
     recorded.update(found)
     return Checked([judge(id, **record) for id, record in found.items()])
 
 
-def _record(id: str, value: object, se: float = 0.0) -> dict[str, Any]:
+def _record(id: str, value: Any, se: float = 0.0) -> dict[str, Any]:
     entry = _entry(id)
     if isinstance(value, bool | np.bool_) != (entry.printed is None):
         kind = "True or False" if entry.printed is None else "a number"

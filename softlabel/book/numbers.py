@@ -147,7 +147,7 @@ class show:
         self.align = ["right" if right else "left" for right in numeric]
 
     def _table(self, kind: str) -> str:
-        return tabulate(self.rows, headers=self.head, tablefmt=kind, disable_numparse=True, colalign=self.align)
+        return str(tabulate(self.rows, headers=self.head, tablefmt=kind, disable_numparse=True, colalign=self.align))
 
     def _repr_markdown_(self) -> str:
         return self._table("pipe")
@@ -158,7 +158,8 @@ class show:
 
 def _text(value: object, spec: str, of_whole: str) -> str:
     if isinstance(value, str):
-        return re.sub(r"^-(?=\d)", MINUS, value) + (mark if any(c.isdigit() for c in value) else "")
+        text = re.sub(r"^-(?=\d)", MINUS, value)
+        return text + mark if any(c.isdigit() for c in text) and not text.endswith(mark or " ") else text
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return ""
     if isinstance(value, bool | np.bool_):
