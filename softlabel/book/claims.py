@@ -153,7 +153,7 @@ def _record(id: str, value: Any, se: float = 0.0) -> dict[str, Any]:
         raise ValueError(f"claim {id!r} needs {kind}, got {value!r}")
     if not isinstance(value, numbers.Real | np.bool_):
         raise ValueError(f"claim {id!r} needs a number, got {value!r}")
-    if not (np.isfinite(value) and np.isfinite(se) and se >= 0):
+    if not (np.isfinite(float(value)) and np.isfinite(se) and se >= 0):
         raise ValueError(f"claim {id!r}: value and se must be finite and se not negative, got {value!r} and {se!r}")
     return {"value": bool(value) if entry.printed is None else float(value), "se": float(se)}
 
