@@ -1,14 +1,9 @@
-"""Sphinx extension: executed chapters in, clean pages out."""
+"""Sphinx extension: clean pages."""
 
-import os
 import re
-from pathlib import Path
 
 from docutils import nodes
-from sphinx.errors import SphinxError
 from sphinx_proof.nodes import proof_node
-
-import chapters
 
 # What other extensions write, and what a screen reader makes sense of.
 MENDED = [
@@ -19,36 +14,6 @@ MENDED = [
 ]
 
 
-class ChapterFailed(SphinxError):
-    category = "A chapter failed"
-
-
-def execute_chapters(app, config):
-    """Run the chapters before Sphinx reads its configuration's state.
-
-    The cache folder's name changes with the package, and with it a value of
-    the configuration: Sphinx then reads every page anew.
-    """
-    root = Path(app.srcdir)
-    os.environ["TQDM_DISABLE"] = "1"
-    try:
-        chapters.execute(root, timeout=config.nb_execution_timeout)
-    except chapters.ChapterError as error:
-        raise ChapterFailed(str(error)) from None
-    config.nb_execution_cache_path = str(chapters.cache_folder(root))
-
-
-def forget_key(app):
-    """What the pages were made from is known again when all are written."""
-    chapters.built_key(Path(app.srcdir)).unlink(missing_ok=True)
-
-
-def reread_summaries(app, env, added, changed, removed):
-    """The pages that list verdicts are out of date whenever one changes."""
-    root = Path(app.srcdir)
-    return [env.path2doc(str(path)) for path in chapters.summaries(root)]
-
-
 def mark_proof_word(app, doctree):
     """Make the word that opens a proof one that the style sheet can reach."""
     for node in doctree.findall(proof_node):
@@ -57,6 +22,16 @@ def mark_proof_word(app, doctree):
             word = nodes.inline("", "Proof.", classes=["proof-word"])
             rest = nodes.Text(text.removeprefix("Proof."))
             text.parent.replace(text, [word, rest])
+
+
+def index_boxes(app, doctree):
+    """Theorems, definitions and the like stand in the general index, under their kind and under their title."""
+    entries = app.env.get_domain("index").entries[app.env.docname]
+    for node in doctree.findall(lambda node: isinstance(node, nodes.Element) and node.get("realtype")):
+        title = node["title"].strip().removeprefix("(").removesuffix(")")  # sphinx-proof puts it in brackets
+        title = re.sub(r"\$\\?(.*?)\$", r"\1", title)  # an index has no formulas
+        if title:
+            entries.append(("pair", f"{node['realtype']}; {title}", node["label"], "", None))
 
 
 def drop_second_copies(app, pagename, templatename, context, doctree):
@@ -86,10 +61,8 @@ def mend_markup(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.connect("config-inited", execute_chapters)
-    app.connect("builder-inited", forget_key)
-    app.connect("env-get-outdated", reread_summaries)
     app.connect("doctree-read", mark_proof_word)
+    app.connect("doctree-read", index_boxes)
     # After the extensions that add scripts for one page.
     app.connect("html-page-context", drop_second_copies, priority=900)
     app.connect("html-page-context", mend_markup)

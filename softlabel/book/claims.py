@@ -1,25 +1,31 @@
 """The paper's published values, and the verdict on each.
 
 The ledger ``claims.yml`` holds every checkable statement of Ahfock & McLachlan (2021). A chapter that recomputes one calls
-:func:`check`; the built book collects what was checked and lists every verdict.
+:func:`check`; the built book collects what was checked, and judges it when the pages are written.
 
 The rule: a value *agrees* if |difference| <= half a unit of the last printed digit + 3 sqrt(se_ours^2 + se_paper^2).
 """
 
-import json
 import numbers
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
-from tabulate import tabulate
 
-MIME = "application/vnd.softlabel.verdict+json"
+from softlabel.book.numbers import show
+from softlabel.datasets import VoteData
+
+#: What this process has checked, by id: value and standard error, or the reason why there is none. The build of the book asks
+#: for it when a chapter has run, and judges when it writes the pages.
+recorded: dict[str, dict[str, Any]] = {}
+#: The printed values that this process has looked up: if one changes, what was computed from it is out of date.
+looked_up: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -61,18 +67,17 @@ class Verdict:
 
     id: str
     verdict: str
-    value: float | bool | None
-    se: float
-    printed: str | None
-    tolerance: float | None
-    reason: str | None
+    value: float | bool | None = None
+    se: float = 0.0
+    tolerance: float | None = None
+    reason: str | None = None
 
     def __repr__(self) -> str:
         reason = f" ({self.reason})" if self.reason else ""
-        if self.printed is None or self.value is None:
+        printed = ledger()[self.id].printed
+        if printed is None or self.value is None:
             return f"{self.id}: {self.verdict}{reason}"
-        values = f"{self.value:.6g} here, {self.printed} printed, tolerance {self.tolerance:.2g}"
-        return f"{self.id}: {self.verdict}, {values}{reason}"
+        return f"{self.id}: {self.verdict}, {self.value:.6g} here, {printed} printed, tolerance {self.tolerance:.2g}{reason}"
 
 
 @cache
@@ -93,155 +98,129 @@ def ledger() -> dict[str, Claim]:
 
 def claim(id: str) -> Claim:
     """The claim with this id; an unknown id is a ``ValueError``."""
+    entry = _entry(id)
+    looked_up[id] = f"{entry.printed} {entry.se}"
+    return entry
+
+
+def _entry(id: str) -> Claim:
     try:
         return ledger()[id]
     except KeyError:
         raise ValueError(f"no claim {id!r} in claims.yml") from None
 
 
-def check(id: str, value: float | bool, se: float = 0.0) -> Verdict:
-    """Compare a recomputed value with the printed one, and record the verdict in the executed chapter.
+def check(values: Mapping[str, Any], data: VoteData | None = None) -> "Checked":
+    """Record recomputed values beside the printed ones.
 
     Parameters
     ----------
-    id : str
-        Key in ``claims.yml``.
-    value : float or bool
-        The value, as a fraction where the paper prints a percentage. For a statement without a number: whether it holds.
-    se : float
-        Standard error of the comparison beyond the one the paper prints: the Monte Carlo error of ``value``, and the sampling
-        error of the paper's number where it prints none.
+    values : mapping
+        By the id in ``claims.yml``: the value, as a fraction where the paper prints a percentage, or a pair of the value and its
+        standard error; for a statement without a number, whether it holds. The standard error is that of the comparison
+        beyond the one that the paper prints: the Monte Carlo error of the value, and the sampling error of the paper's
+        number where it prints none.
+    data : VoteData, optional
+        What the values were computed from: if it is a stand-in, the claims count as not checked.
 
     Returns
     -------
-    Verdict
+    Checked
+        The verdicts; in a notebook, a table of paper and book.
 
     Raises
     ------
     ValueError
-        If the id is unknown, the value is not finite, or its kind does not fit the claim.
+        If an id is unknown, a value is not finite, or its kind does not fit the claim.
 
     Examples
     --------
-    >>> check("gastro.alpha0.truth", 5.4739)
+    >>> check({"gastro.alpha0.truth": 5.4739, "table1.m5.alpha1.delta1": (1.70, 0.08)})
     gastro.alpha0.truth: agrees, 5.4739 here, 5.47 printed, tolerance 0.005
-    >>> check("table1.m5.alpha1.delta1", 1.70, se=0.08).verdict
-    'agrees'
+    table1.m5.alpha1.delta1: agrees, 1.7 here, 1.58 printed, tolerance 0.32
     """
-    entry = claim(id)
+    found = {id: _record(id, *(value if isinstance(value, tuple) else (value,))) for id, value in values.items()}
+    if data is not None and data.source.startswith("simulated"):
+        found = dict.fromkeys(found, {"reason": "the data files could not be had"})
+    recorded.update(found)
+    return Checked([judge(id, **record) for id, record in found.items()])
+
+
+def _record(id: str, value: object, se: float = 0.0) -> dict[str, Any]:
+    entry = _entry(id)
     if isinstance(value, bool | np.bool_) != (entry.printed is None):
         kind = "True or False" if entry.printed is None else "a number"
         raise ValueError(f"claim {id!r} needs {kind}, got {value!r}")
-    if entry.printed is not None and not isinstance(value, numbers.Real):
+    if not isinstance(value, numbers.Real | np.bool_):
         raise ValueError(f"claim {id!r} needs a number, got {value!r}")
     if not (np.isfinite(value) and np.isfinite(se) and se >= 0):
         raise ValueError(f"claim {id!r}: value and se must be finite and se not negative, got {value!r} and {se!r}")
+    return {"value": bool(value) if entry.printed is None else float(value), "se": float(se)}
+
+
+def judge(id: str, value: float | bool | None = None, se: float = 0.0, reason: str | None = None, **_: object) -> Verdict:
+    """The verdict on a recorded value, by the ledger as it is now; further fields of the record do not matter."""
+    entry = _entry(id)
+    if value is None:
+        return Verdict(id, "not checked", reason=reason or "no chapter recomputes it")
+    tolerance = None
     if entry.printed is None:
-        holds, value, tolerance = bool(value), bool(value), None
+        holds = bool(value)
     else:
-        value, se_paper = float(value), _number(entry.se) if entry.se else 0.0
-        tolerance = entry.half_unit + 3 * float(np.hypot(se, se_paper))
+        tolerance = entry.half_unit + 3 * float(np.hypot(se, _number(entry.se) if entry.se else 0.0))
         # A value on the edge of the tolerance must not fail for the rounding of 0.47 in binary.
         holds = abs(value - entry.value) <= tolerance * (1 + 1e-9)
     reason = None if holds else entry.reason or "unexplained"
-    return _record(Verdict(id, "agrees" if holds else "differs", value, float(se), entry.printed, tolerance, reason))
+    return Verdict(id, "agrees" if holds else "differs", value, se, tolerance, reason)
 
 
-def skip(id: str, reason: str) -> Verdict:
-    """Record that a claim could not be checked, and why (such as a data file that could not be had)."""
-    return _record(Verdict(id, "not checked", None, 0.0, claim(id).printed, None, reason))
+class Checked(list[Verdict]):
+    """Verdicts; as the output of a cell, a table of paper and book that the build of the book judges anew."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self))
+
+    def _repr_markdown_(self) -> str:
+        frame = comparison(self)
+        frame["Claim"] += [f" (`{v.id}`)" for v in self]
+        return show(frame)._repr_markdown_()
 
 
-def _record(verdict: Verdict) -> Verdict:
-    """In a notebook, keep the verdict among the outputs of the cell, where the build of the book finds it."""
-    _publish({MIME: asdict(verdict)})
-    return verdict
+def printed(id: str) -> str:
+    """What the paper prints, as text.
 
-
-def _publish(data: Mapping[str, object], metadata: Mapping[str, object] | None = None) -> None:
-    """Attach data to the outputs of the running cell; outside a notebook do nothing."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return
-    if (shell := get_ipython()) is not None:
-        shell.display_pub.publish(data, metadata or {})
-
-
-def glue(name: str, text: str | pd.DataFrame) -> None:
-    """Keep a piece of text, or a table, under a name by which the prose of the chapter can paste it.
-
-    Parameters
-    ----------
-    name : str
-        Key for MyST-NB's ``{glue:text}`` (text) and ``{glue:md}`` (tables, pasted as Markdown).
-    text : str or DataFrame
-        Text that is already formatted, or a table of such texts. Columns that hold numbers stand right.
-
-    Raises
-    ------
-    TypeError
-        If a bare number is passed: its digits would be anybody's choice.
+    Examples
+    --------
+    >>> printed("fig2.error_share")
+    '24%'
     """
-    if isinstance(text, pd.DataFrame):
-        text = text.replace(r"^-(?=\d)", "\N{MINUS SIGN}", regex=True)
-        align = ["right" if text[column].str.match(r"[\N{MINUS SIGN}+<]?\s*\d").any() else "left" for column in text]
-        columns = text.to_dict("list")
-        text = tabulate(columns, headers="keys", tablefmt="pipe", disable_numparse=True, colalign=align)
-    if not isinstance(text, str):
-        raise TypeError(f"glue({name!r}, ...) needs formatted text, got {type(text).__name__}")
-    prefix = "application/papermill.record/"  # MyST-NB's convention, so that the book's pages need not import it
-    # It evaluates plain text as a Python literal: without quotes "0.50" would lose its zero.
-    record = {f"{prefix}text/plain": repr(text), f"{prefix}text/markdown": text}
-    _publish(record, {"scrapbook": {"name": name, "mime_prefix": prefix}})
+    return str(_entry(id).printed)
+
+
+def count(verdict: str, *patterns: str, found: Mapping[str, Any] | None = None) -> int:
+    """How many claims have this verdict, or "all"; in a notebook, of those that it has checked itself.
+
+    Examples
+    --------
+    >>> count("all", "table1.*.are")
+    12
+    """
+    records = recorded if found is None else found
+    ids = [id for id in ledger() if any(fnmatch(id, pattern) for pattern in patterns or ["*"])]
+    return sum(verdict in ("all", judge(id, **records.get(id, {})).verdict) for id in ids)
 
 
 def comparison(verdicts: Iterable[Verdict]) -> pd.DataFrame:
-    """The paper's values beside ours, as a table of texts for :func:`glue`."""
-    rows = [
-        {
-            "Claim": claim(v.id).statement,
-            "Paper": (v.printed or "holds") + (f" ({claim(v.id).se})" if claim(v.id).se else ""),
-            "Book": format_like(v.value, v.printed) + (f" ({format_like(v.se, v.printed)})" if v.se else ""),
-            "Verdict": v.verdict + (f": {v.reason}" if v.reason else ""),
-        }
-        for v in verdicts
-    ]
-    return pd.DataFrame(rows)
-
-
-def verdict_table(path: str | Path) -> pd.DataFrame:
-    """Every claim with its verdict, from the file ``verdicts.json`` that a build of the book writes.
-
-    Parameters
-    ----------
-    path : path
-        The file; if there is none, no claim has been checked.
-
-    Returns
-    -------
-    DataFrame
-        Columns id, where, statement, printed, printed_se, book, se, verdict, reason, chapter; one row a claim, in the order
-        of the paper.
-    """
-    path = Path(path)
-    checked = {v["id"]: v for v in json.loads(path.read_text(encoding="utf-8"))} if path.exists() else {}
+    """The paper's values beside ours, as a table of texts."""
     rows = []
-    for entry in ledger().values():
-        v = checked.get(entry.id, {"verdict": "not checked", "reason": "no chapter recomputes it yet"})
-        book = v.get("value")
+    for v in verdicts:
+        entry = _entry(v.id)
         rows.append(
             {
-                "id": entry.id,
-                "where": entry.where,
-                "statement": entry.statement,
-                "printed": entry.printed or "",
-                "printed_se": entry.se or "",
-                "book": format_like(book, entry.printed),
-                "se": format_like(v.get("se") or None, entry.printed),
-                "verdict": v["verdict"],
-                "reason": v.get("reason") or "",
-                "chapter": v.get("chapter", ""),
+                "Claim": entry.statement,
+                "Paper": (entry.printed or "holds") + (f" ({entry.se})" if entry.se else ""),
+                "Book": format_like(v.value, entry.printed) + (f" ({format_like(v.se, entry.printed)})" if v.se else ""),
+                "Verdict": v.verdict + (f": {v.reason}" if v.reason else ""),
             }
         )
     return pd.DataFrame(rows)

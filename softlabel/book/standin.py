@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from softlabel.datasets import VoteData, vote_data
+from softlabel.book import numbers
+from softlabel.datasets import DataFileError, VoteData, load_gastroenterology, vote_data
 from softlabel.vote_models import sample_probabilities
 
 GASTRO_FEATURES = ["V113", "V173", "V475", "V489", "V603"]  # the five that the paper selects
@@ -51,3 +52,19 @@ def gastroenterology_stand_in(rng: np.random.Generator | int | None = 408) -> Vo
     y = pd.Series((rng.random(76) < tau[:, 0]).astype(int), items, name="y")
     features = pd.DataFrame(X, items, GASTRO_FEATURES)
     return vote_data(features, labels, y, "simulated stand-in for the gastroenterology data")
+
+
+def gastroenterology() -> VoteData:
+    """The gastroenterology data; where the files cannot be had, the reason, and the stand-in, whose numbers carry a dagger.
+
+    Examples
+    --------
+    >>> gastroenterology().counts.shape
+    (76, 2)
+    """
+    try:
+        return load_gastroenterology()
+    except DataFileError as error:
+        print(error)
+        numbers.mark = "†"
+        return gastroenterology_stand_in()

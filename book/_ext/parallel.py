@@ -1,0 +1,66 @@
+"""Sphinx extension: pages are read, and so executed, side by side (sphinx-build -j), and anew when what they run has changed."""
+
+import ast
+import contextlib
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import softlabel
+import sphinx.builders
+from softlabel import datasets
+from softlabel.book.repository import repository_file
+from sphinx_proof.domain import ProofDomain
+
+JUDGED_LATE = {"claims.py", "claims.yml"}  # the rule and the printed values
+FILE = re.compile(r'repository_file\("([^"]+)"\)')
+
+
+def code(path):
+    """A module without its docstrings and comments; another file as it is."""
+    text = path.read_text("utf8")
+    if path.suffix != ".py":
+        return text
+    module = ast.parse(text)
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(module)
+
+
+def available():
+    """Names of the data files that can be had; missing ones are fetched."""
+    for name in sorted(datasets.FILES):
+        with contextlib.suppress(datasets.DataFileError):
+            datasets.fetch(name)
+            yield name
+
+
+def prepare(app, config):
+    os.environ["TQDM_DISABLE"] = "1"  # progress bars would stand in the pages
+    digest = hashlib.sha256("\0".join(available()).encode())
+    for path in sorted(Path(softlabel.__file__).parent.rglob("*.*")):
+        if path.suffix in (".py", ".yml", ".mplstyle") and path.name not in JUDGED_LATE:
+            digest.update(f"{path.name}\0{code(path)}\0".encode())
+    config.softlabel_code = digest.hexdigest()
+    for extension in app.extensions.values():
+        if extension.parallel_read_safe is None:
+            extension.parallel_read_safe = True
+
+
+def note_files(app, docname, source):
+    """A page that reads a file of the repository depends on it."""
+    for name in FILE.findall(source[0]):
+        app.env.note_dependency(str(repository_file(name)))
+
+
+def setup(app):
+    # Its data are in env.proof_list, which it merges.
+    ProofDomain.merge_domaindata = lambda self, docnames, otherdata: None
+    # One page a process: Sphinx would deal them out in equal parts beforehand.
+    sphinx.builders.make_chunks = lambda arguments, nproc, maxbatch=10: [[argument] for argument in arguments]
+    app.add_config_value("softlabel_code", "", "env", [str])
+    app.connect("config-inited", prepare)
+    app.connect("source-read", note_files)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
