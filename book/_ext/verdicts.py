@@ -68,7 +68,7 @@ def record(self, token, finalise=SphinxNbRenderer.render_nb_finalise):
     """The last cell has run and the kernel is still there: ask it what it has checked, and whether names kept their values,
     for JupyterLab evaluates all expressions at the end."""
     client, env = self.nb_client, self.sphinx_env
-    if "claims" in str(client.notebook.cells):
+    if isinstance(client, NotebookClientInline) and "claims" in str(client.notebook.cells):
         answer = json.loads("".join(o["text"] for o in client._client.eval_expression(ASK)))
         env.verdicts[env.docname], env.looked_up[env.docname] = answer
     for expression, found in vars(client).get("evaluated", []):
