@@ -126,7 +126,7 @@ def test_an_unknown_key_names_near_ones():
 
 
 def test_feedback_in_a_notebook_is_text_even_if_it_looks_like_markup():
-    feedback = exercises.mark("05.code", lambda loss, alpha0: "<b>")
+    feedback = exercises.mark("limits.code", lambda loss, alpha0: "<b>")
     assert "&lt;b&gt;" in feedback._repr_html_() and "<b>" not in feedback._repr_html_()
 
 

@@ -1,4 +1,4 @@
-"""What the exercises of rules.yml need beyond a formula: chapters 5 to 8."""
+"""What the exercises of rules.yml need beyond a formula: chapters 5 to 8, and the rule that knows the classes are normal."""
 
 import warnings
 from fractions import Fraction
@@ -37,24 +37,17 @@ def ex_05_hand() -> Names:
     return locals()
 
 
-def ex_05_code() -> Names:
-    def right(loss: float, alpha0: float, none: float = np.inf) -> float:
-        if np.isinf(alpha0):
-            return float(np.ceil(1 / loss))
-        a, least = Fraction(alpha0), Fraction(loss)
-        return next((m for m in range(1, 2000) if m * (1 + a) * least >= m + a), none)
+def ex_05_code(delta: float, prior1: float, weighted: str = "both") -> float:
+    model = TwoClassNormal.canonical(delta, 2, prior1)
+    J, info = model.error_curvature(), model.fisher_information()
+    weights = np.linalg.eigvals(J @ (info if weighted == "upside down" else np.linalg.inv(info))).real
+    first, second = sorted(weights)[1:] / np.sum(weights)
+    z, step = np.linspace(-12, 12, 4801, retstep=True)
 
-    def solved(loss: float, alpha0: float) -> float:
-        """The real number of labellers; infinite where none are enough."""
-        if np.isinf(alpha0):
-            return 1 / loss
-        excess = (1 + alpha0) * loss - 1
-        return alpha0 / excess if excess > 0 else np.inf
+    def above(c: float) -> float:
+        return float(stats.norm.pdf(z) @ stats.chi2.sf(np.maximum(c - first * z**2, 0) / second, 1) * step)
 
-    def read(value: object) -> object:
-        return np.inf if value is None else value
-
-    return locals()
+    return float(optimize.brentq(lambda c: above(c) - 1 / 2, 0, 1))
 
 
 def ex_05_further(n: int, m: int, tie: float = 0.5, cost: float = 1 / 5, share: int = 2) -> float:
@@ -203,5 +196,25 @@ def ex_08_further() -> Names:
 
     def excess(votes: float) -> float:
         return float((best - bayes) / (votes - bayes))
+
+    return locals()
+
+
+def ex_limits_code() -> Names:
+    def right(loss: float, alpha0: float, none: float = np.inf) -> float:
+        if np.isinf(alpha0):
+            return float(np.ceil(1 / loss))
+        a, least = Fraction(alpha0), Fraction(loss)
+        return next((m for m in range(1, 2000) if m * (1 + a) * least >= m + a), none)
+
+    def solved(loss: float, alpha0: float) -> float:
+        """The real number of labellers; infinite where none are enough."""
+        if np.isinf(alpha0):
+            return 1 / loss
+        excess = (1 + alpha0) * loss - 1
+        return alpha0 / excess if excess > 0 else np.inf
+
+    def read(value: object) -> object:
+        return np.inf if value is None else value
 
     return locals()

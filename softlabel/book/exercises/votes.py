@@ -1,4 +1,4 @@
-"""What the exercises of votes.yml need beyond a formula: chapters 1 to 4."""
+"""What the exercises of votes.yml need beyond a formula."""
 
 from math import comb
 
@@ -118,7 +118,8 @@ def ex_04_hand(r: float, alpha0: float) -> float:
 
 
 def ex_04_code() -> Names:
-    return {"worth": 0.3 * 0.7 / stats.beta(2 * 0.3, 2 * 0.7).var()}
+    n = np.array([50, 400])  # the distance to the normal comes from the skewness, which is that of a mean of n
+    return {"power": float(np.polyfit(np.log(n), np.log(stats.gamma(n).stats("s")), 1)[0])}
 
 
 def ex_04_further() -> Names:
@@ -131,3 +132,16 @@ def ex_04_further() -> Names:
         return (m + alpha0) / (1 + alpha0)
 
     return locals()
+
+
+def ex_limits_hand() -> Names:
+    def right(m: int, tau: float) -> float:  # of all counts with two values: the mean is that of the items
+        mean = m * tau
+        pairs = [(a, b) for a in range(m + 1) for b in range(a + 1, m + 1) if a <= mean <= b]
+        return min((mean - a) * (b - mean) for a, b in pairs) / (mean * (1 - tau))
+
+    return locals()
+
+
+def ex_limits_further() -> Names:
+    return {"worth": 0.3 * 0.7 / stats.beta(2 * 0.3, 2 * 0.7).var()}
