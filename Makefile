@@ -21,16 +21,22 @@ override SOFTLABEL_DATA := $(abspath $(SOFTLABEL_DATA))
 export SOFTLABEL_DATA
 endif
 
-.PHONY: help book test test-slow test-without-data test-package coverage lint lab serve verdicts bench site-zip pdf \
+.PHONY: help book site test test-slow test-without-data test-package coverage lint lab serve verdicts bench site-zip pdf \
   notebooks-check assignments grade slides check check-slow clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
 
-book: .venv/stamp ## execute the chapters, build the site in _build/html and the slides
-	@$(BIN)/python book/_ext/chapters.py build
-	@$(BIN)/python teaching/slides.py
+# What `jupyter-book build .` does, with pages read side by side and every warning an error.
+SPHINX := PYTHONPATH=book/_ext OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -j auto -W -n --keep-going -d _build/.doctrees
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+
+book: site slides ## execute the chapters, build the site in _build/html and the slides
+
+site: .venv/stamp
+	@$(BIN)/jupyter-book config sphinx . > /dev/null
+	$(SPHINX) -b html . _build/html
 
 test: .venv/test .venv/teaching ## run the tests, without the slow ones
 	$(PYTEST) -m "not slow" -rs
@@ -73,7 +79,8 @@ serve: _build/html/index.html ## show the built site on localhost
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
 verdicts: .venv/stamp ## list every claim of the paper with its verdict
-	@$(BIN)/python book/_ext/chapters.py verdicts
+	@test -e _build/verdicts.json || $(MAKE) book
+	@$(BIN)/python book/_ext/verdicts.py
 
 bench: .venv/bench ## compare the speed with other programs (some ten minutes)
 	$(BIN)/python -m benchmarks
@@ -82,10 +89,14 @@ site-zip: book ## an offline edition of the site: _build/harmless-label-noise-VE
 	@$(BIN)/python book/_ext/offline.py
 
 pdf: .venv/stamp ## the book in print, by LaTeX: _build/harmless-label-noise-VERSION.pdf
-	@$(BIN)/python book/_ext/printed.py
+	@PYTHONPATH=book/_ext $(BIN)/python book/_ext/printed.py
+	@$(BIN)/jupyter-book config sphinx . > /dev/null
+	$(SPHINX) -q -b latex . _build/latex
+	cd _build/latex && latexmk -xelatex -interaction=nonstopmode -halt-on-error -quiet harmless-label-noise.tex
+	cp _build/latex/harmless-label-noise.pdf _build/harmless-label-noise-$(VERSION).pdf
 
-notebooks-check: _build/html/index.html ## run every notebook that readers download (some five minutes)
-	@$(BIN)/python book/_ext/notebooks.py
+notebooks-check: .venv/test _build/html/index.html ## run every notebook that readers download (some five minutes)
+	$(BIN)/pytest --nbmake --nbmake-timeout=600 -n 2 _build/html/notebooks
 
 assignments: .venv/teaching ## the student versions of both assignments
 	@$(BIN)/python teaching/course.py release
@@ -93,7 +104,7 @@ assignments: .venv/teaching ## the student versions of both assignments
 grade: .venv/teaching ## grade a folder of submissions: make grade SUBMISSIONS=folder
 	@$(BIN)/python teaching/course.py grade $(or $(SUBMISSIONS),$(error name the folder: make grade SUBMISSIONS=folder))
 
-slides: .venv/stamp ## build the slides of one lecture in _build/slides
+slides: site ## build the slides of one lecture in _build/slides
 	@$(BIN)/python teaching/slides.py
 
 check: book test test-without-data lint ## all that the continuous integration does for a change
@@ -103,7 +114,7 @@ check-slow: book test-slow notebooks-check coverage ## what it does once a week
 	for python in $(PYTHONS); do $(MAKE) test-package PYTHON=$$python || exit; done
 
 clean: ## remove what was built and cached (.venv stays)
-	rm -rf _build .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info
+	rm -rf _build conf.py .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info
 	find benchmarks book softlabel teaching tests -name __pycache__ -prune -exec rm -rf {} +
 
 _build/html/index.html:

@@ -80,15 +80,15 @@ class LogisticRule:
 class LogisticFit(LogisticRule):
     """A logistic regression fitted to labels or vote counts; made by :func:`fit_logistic`.
 
-    The attributes of :class:`LogisticRule`; the log-likelihood is sum_j s_j1 log tau_1(y_j) + s_j2 log tau_2(y_j), without
-    binomial coefficients, as in the paper.
+    The attributes of :class:`~softlabel.fits.LogisticRule`; the log-likelihood is
+    sum_j s_j1 log tau_1(y_j) + s_j2 log tau_2(y_j), without binomial coefficients, as in the paper.
 
     Attributes
     ----------
     deviance : float
         Twice the log-likelihood ratio of a model with one probability an item to this one.
     dispersion : float
-        Pearson's statistic divided by its degrees of freedom; above 1 for overdispersed votes, nan without any degree.
+        Pearson's statistic divided by its degrees of freedom; above 1 for overdispersed votes, ``nan`` without any degree.
     """
 
     deviance: float

@@ -32,8 +32,8 @@ RARE = 1e-100  # probability, so that squares of its reciprocal stay finite
 class JointFit(LogisticRule):
     """Coefficients and overdispersion fitted together; made by :func:`fit_dirichlet_multinomial`.
 
-    The attributes of :class:`LogisticRule`; steps are counted after a start at the logistic fit, and the log-likelihood
-    includes binomial coefficients; where alpha0 is 0, it is the limit.
+    The attributes of :class:`~softlabel.fits.LogisticRule`; steps are counted after a start at the logistic fit, and the
+    log-likelihood includes binomial coefficients; where alpha0 is 0, it is the limit.
 
     Attributes
     ----------

@@ -351,7 +351,7 @@ def dm_logpmf(counts: ArrayLike, tau: ArrayLike, alpha0: float) -> Array:
     -----
     With s_i votes for class i and m in all, the probability of Section 2.3 of Ahfock & McLachlan (2021) is
 
-        m! / (s_1! ... s_g!)  x  prod_i prod_{k < s_i} (alpha0 tau_i + k)  /  prod_{k < m} (alpha0 + k).
+        m! / (s_1! ... s_g!) x prod_i prod_{k < s_i} (alpha0 tau_i + k) / prod_{k < m} (alpha0 + k).
 
     The usual form, differences of log-gamma functions, loses all digits when alpha0 is large. These products lose none: each
     factor is divided by alpha0 (when above 1), so that the multinomial is the value at 1 / alpha0 = 0 and not a limit.

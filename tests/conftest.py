@@ -6,6 +6,7 @@ import functools
 import gc
 import http.server
 import shutil
+import subprocess
 import threading
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,20 +62,26 @@ def run_all(sources):
     return shown
 
 
+def build():
+    """The book, by the command of the Makefile."""
+    subprocess.run(["make", "--no-print-directory", "site"], cwd=ROOT, check=True)
+
+
 @pytest.fixture(scope="session")
 def site(once):
-    """Folder of the site, built by the strict command."""
-    chapters = pytest.importorskip("chapters", reason="needs the tools of the book (requirements.txt)")
-    once("site", chapters.build)
+    """Folder of the site."""
+    once("site", build)
     return ROOT / "_build" / "html"
 
 
 @pytest.fixture(scope="session")
-def executed_chapters(once):
-    """Executed notebooks by name, as `book/paper/02_harmless_noise`."""
-    chapters = pytest.importorskip("chapters", reason="needs the tools of the book (requirements.txt)")
-    once("chapters", chapters.execute)
-    return {path.relative_to(ROOT).with_suffix("").as_posix(): chapters.executed(path) for path in chapters.chapters()}
+def executed_chapters(site):
+    """Notebooks as the build has executed them, by page, as `book/paper/02_harmless_noise`."""
+    import nbformat
+
+    folder = ROOT / "_build" / "jupyter_execute"
+    pages = {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.ipynb"))}
+    return {page: nbformat.read(path, 4) for page, path in pages.items() if (ROOT / f"{page}.md").exists()}
 
 
 @pytest.fixture(scope="session")

@@ -1,25 +1,28 @@
-"""The chapters run, and keep the rules that a program can check.
+"""The chapters keep the rules that a program can check, and the build does what it promises.
 
 Each `find_*` function takes a chapter and returns what is wrong with it. Each
 is first shown a bad sample.
 """
 
 import ast
-import json
+import os
 import re
+import shutil
 import subprocess
-import types
+import sys
 from collections import Counter
+from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 from conftest import ROOT
 from myst_nb.core.read import read_myst_markdown_notebook
 from sphinx_external_toc.parsing import parse_toc_yaml
 
-import chapters
-import house
 from softlabel.book import claims
+
+MACROS = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
 
 FRONT_MATTER = """---
 jupytext:
@@ -110,12 +113,29 @@ DECIMAL = re.compile(r"(?<![\w.])[-+]?\d*\.\d+(?:%|\b)")
 def find_typed_decimals(chapter):
     """Decimal numbers typed into prose, captions or alt texts.
 
-    Numbers come from cells, by glue; formulas may hold constants.
+    Numbers are evaluated where they stand; formulas may hold constants.
     """
+    return DECIMAL.findall(NAMES.sub("", words_of(chapter)))
+
+
+def words_of(chapter):
+    """Prose, captions and alt texts."""
     options = [figure_options(cell) for cell in chapter.code]
     words = [o[key] for o in options for key in ("caption", "alt") if o[key]]
-    text = chapter.prose + "\n" + re.sub(r"\$.*?\$|`.*?`", "", "\n".join(words))
-    return DECIMAL.findall(NAMES.sub("", text))
+    return chapter.prose + "\n" + re.sub(r"\$.*?\$|`.*?`", "", "\n".join(words))
+
+
+COUNTED = re.compile(
+    r"\b(?:all|none of(?: the)?|\d+ of(?: the)?) \d+\b|\b\d+ (?:cells|verdicts|claims)\b"
+    r"|\b(?:all|none) of the \d+\b|\b(?!(?:50|80|90|95|99)%)\d+%"
+    r"|\b(?:about|almost|nearly|roughly|over|under|more than|less than) (?:half|an? (?:third|quarter|fifth|tenth)|\w+ in ten)\b",
+    re.I,
+)
+
+
+def find_typed_counts(chapter):
+    """Counts of cells, verdicts and claims, and shares, typed by hand; levels of confidence are constants."""
+    return COUNTED.findall(words_of(chapter).replace("\n", " "))
 
 
 def find_bare_figures(chapter):
@@ -131,6 +151,8 @@ def find_bare_figures(chapter):
             if output.output_type in {"display_data", "execute_result"}
             for kind in output.data
         )
+        if any(map(shows_table, cell.get("outputs", []))) or re.search(r"^(show|claims\.check)\(", cell.source, re.M):
+            continue  # a table
         lacking = [k for k, v in figure_options(cell).items() if not v]
         if draws and lacking:
             problems.append(f"cell {number}: no {', '.join(lacking)}")
@@ -153,12 +175,46 @@ def find_bare_tables(chapter):
     rest = re.sub(r"^(`{3,})\{code-cell\}.*?^\1$", "", rest, flags=re.S | re.M)
     problems += re.findall(r"^\|[ :|-]+\|$", rest, flags=re.M)
     problems += [
-        f"cell {number} shows a table: glue it into a table directive"
+        f"cell {number} shows a table without caption or name"
         for number, cell in enumerate(chapter.code, 1)
         for output in cell.get("outputs", [])
-        if "<table" in "".join(output.get("data", {}).get("text/html", ""))
+        if "<table" in "".join(output.get("data", {}).get("text/html", "")) or shows_table(output)
+        if not (figure_options(cell)["caption"] and figure_options(cell)["name"])
     ]
     return problems
+
+
+def shows_table(output):
+    return re.search(r"^\|[ :|-]+\|$", "".join(output.get("data", {}).get("text/markdown", "")), re.M)
+
+
+HIDDEN = {"hide-input", "hide-cell", "hide-output", "remove-input", "remove-cell", "remove-output"}
+
+
+def find_hidden_cells(chapter):
+    """Cells that are hidden, but for the imports and for the drawing of figures, which are folded."""
+    problems = []
+    for number, cell in enumerate(chapter.code, 1):
+        hidden = HIDDEN & set(cell.metadata.get("tags", []))
+        imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in tree_of(cell).body)
+        if hidden - {"hide-input"} or (hidden and not imports and not figure_options(cell)["alt"]):
+            problems.append(f"cell {number}: {', '.join(sorted(hidden))}")
+    return problems
+
+
+def find_foreign_macros(chapter):
+    """Macros of the book that the page uses and JupyterLab is not told of, or told otherwise."""
+    found = re.search(r"^```yaml\n(math:.*?)^```$", chapter.text, re.S | re.M)
+    told = yaml.safe_load(found[1])["math"] if found else {}
+    book = {"\\" + name: body[0] if isinstance(body, list) else body for name, body in MACROS.items()}
+    used = {name for name in book if re.search(re.escape(name) + r"(?![A-Za-z])", chapter.text.replace(found[0] if found else "", ""))}
+    wrong = [name for name, body in told.items() if book.get(name) != body]
+    return wrong + (sorted(used ^ set(told)) if chapter.code else [])
+
+
+def find_glue(chapter):
+    """Numbers that do not stand in their sentence."""
+    return re.findall(r"\bglue\b.*", chapter.text)
 
 
 SECTIONS = ["what you will be able to do", "what you need first", "where it stops being true", "exercises", "summary"]
@@ -182,8 +238,8 @@ def find_unsolved_exercises(chapter):
 
 def find_unknown_claims(chapter):
     """Claims that a cell checks and the ledger does not hold."""
-    call = re.compile(r"""\b(?:check|skip|claim)\(\s*["']([^"']+)["']""")
-    return [key for cell in chapter.code for key in call.findall(cell.source) if key not in claims.ledger()]
+    call = re.compile(r"""\b(?:claim|printed)\(\s*["']([^"']+)["']""")
+    return [key for key in call.findall(chapter.text) if key not in claims.ledger()]
 
 
 def cell(source, options=""):
@@ -229,17 +285,33 @@ BAD_CHAPTERS = {
         ":::{exercise-start}\n\nDo it.\n:::\n",
         ":::{exercise}\n:label: a\n\nDo.\n:::\n\n:::{solution} b\nDone.\n:::\n",
     ],
-    find_unknown_claims: ["# A\n\n" + cell('claims.check("no.such", 1)')],
+    find_unknown_claims: ["# A\n\n" + cell('claims.claim("no.such")'), "# A\n\n{eval}`claims.printed('no.such')`\n"],
+    find_typed_counts: [
+        f"# A\n\nIn {words} it holds.\n"
+        for words in ("all 48 cells", "46 of the 48", "none of 20", "20 cells", "18% of them", "about half", "nearly nine in ten")
+    ],
+    find_hidden_cells: [
+        "# A\n\n" + cell("x = 1", "tags: [hide-input]"),
+        "# A\n\n" + cell("import math", "tags: [remove-cell]"),
+        "# A\n\n" + cell("show(x)", FIGURE.format(caption="a", name="b", alt="") + "\ntags: [hide-input]"),
+    ],
+    find_foreign_macros: [
+        "# A\n\n$\\vect{y}$\n\n" + cell("x"),
+        "```yaml\nmath:\n  '\\vect': '\\mathbf{#1}'\n```\n\n# A\n\n$\\vect{y}$\n\n" + cell("x"),
+        "```yaml\nmath:\n  '\\vect': '\\boldsymbol{#1}'\n```\n\n# A\n\n" + cell("x"),
+    ],
+    find_glue: ["# A\n\n{glue:text}`x`\n", "# A\n\n" + cell("claims.glue('x', '1')")],
 }
 GOOD_CHAPTER = (
-    "# A\n\n## What you will be able to do\n\nSection 2.2 and sections 2.2 and 2.3, "
-    "with $\\Delta = 1.5$\nand {glue:text}`x` and `0.5`, in 3 lines "
+    "```yaml\nmath:\n  '\\E': '\\operatorname{E}'\n```\n\n# A\n\nThe level is 95%, $\\E(y)$.\n\n"
+    "## What you will be able to do\n\nSection 2.2 and sections 2.2 and 2.3, "
+    "with $\\Delta = 1.5$\nand {eval}`num(x)` and `0.5`, in 3 lines "
     "([source](https://a.example/1.5)).\n\n$$\n0.5\n$$\n\n## What you need first\n\n"
     + cell("import numpy as np\n%config X = [1.5]\nnp.set_printoptions(precision=2)")
     + "## Where it stops being true\n\n"
     + cell("x = 0.5", FIGURE.format(caption="A $0.5$", name="fig-a", alt="A line"))
-    + ":::{table} Caption\n:name: tab-a\n\n```{glue:md} a\n:format: myst\n```\n:::\n\n"
-    "## Exercises\n\n:::{exercise} Two\n:label: ex-a\n\nDo it.\n:::\n\n"
+    + cell("show(x)", FIGURE.format(caption="A table", name="tab-a", alt=""))
+    + "## Exercises\n\n:::{exercise} Two\n:label: ex-a\n\nDo it.\n:::\n\n"
     ":::{solution} ex-a\n:class: dropdown\n\nDone.\n:::\n\n## Summary\n"
 )
 
@@ -272,7 +344,6 @@ def test_rules_see_outputs():
 PAPER_ONLY = {find_missing_sections, find_bare_tables, find_work_in_first_cell}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("find", BAD_CHAPTERS)
 def test_chapters_keep_the_rule(executed_chapters, find):
     problems = {
@@ -289,142 +360,130 @@ def test_no_decimal_is_typed_on_any_page(name):
     assert find_typed_decimals(Chapter((ROOT / f"{name}.md").read_text("utf8"))) == []
 
 
-# The execution of chapters, on a book of two pages.
+# The build, on a copy of the book with three of its pages and a new one.
+
+NEW = """---
+description: A chapter that was added.
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# A new chapter
+
+```{code-cell} ipython3
+from softlabel.book import claims
+from softlabel.book.numbers import num
+
+x = 0.25
+```
+
+The number is {eval}`num(x)`.
+
+```{code-cell} ipython3
+---
+mystnb:
+  figure:
+    caption: A claim.
+    name: tab-new
+---
+claims.check({"noise.boundary": x})
+```
+"""
 
 
-def write_book(root, **pages):
-    (root / "softlabel").mkdir()
-    (root / "softlabel" / "a.py").write_text("x = 1\n")
-    (root / "requirements.txt").write_text("numpy==2\n")
-    files = "".join(f"  - file: {name}\n" for name in pages)
-    (root / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:\n{files}")
-    (root / "index.md").write_text("# Index\n")
-    for name, text in pages.items():
-        (root / f"{name}.md").write_text(FRONT_MATTER + text)
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """The copy; its pages are built by the command of the Makefile."""
+    root = tmp_path_factory.mktemp("book")
+    for name in ("book", "softlabel", "tests", "_config.yml", "CITATION.cff", "pyproject.toml", "CHANGELOG.md", "requirements.txt"):
+        source = ROOT / name
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, root / name, ignore=ignore) if source.is_dir() else shutil.copy(source, root / name)
+    pages = ("verdicts", "new")
+    for path in (root / "book").rglob("*.md"):
+        if path.stem not in ("notation", *pages):
+            path.unlink()
+    # What only the whole book can resolve.
+    notation = root / "book" / "notation.md"
+    notation.write_text("---\ndescription: Notation.\n---\n\n# Notation\n")
+    verdicts = root / "book" / "verdicts.md"
+    verdicts.write_text(re.sub(r"\{cite:t\}`\w+`|\[[^]]*\]\(#cite-[^)]*\)", "the paper", verdicts.read_text("utf8")))
+    (root / "book" / "new.md").write_text(NEW)
+    files = "".join(f"  - file: book/{page}\n" for page in pages)
+    (root / "_toc.yml").write_text(f"format: jb-book\nroot: book/notation\nchapters:\n{files}")
+    return root
 
 
-PUBLISH = (
-    "from IPython.display import display\n"
-    f"display({{{{'{claims.MIME}': {{{{'id': '{{key}}', 'verdict': 'agrees'}}}}}}}}, raw=True)"
-)
+def make(root):
+    """Build; the pages that were executed."""
+    run = {"cwd": root, "check": True, "capture_output": True, "text": True}
+    subprocess.run([Path(sys.executable).with_name("jupyter-book"), "config", "sphinx", "."], **run)
+    recipe = re.search(r"^SPHINX := .*?(sphinx-build .*)$", (ROOT / "Makefile").read_text(), re.M)[1]
+    env = {**os.environ, "PYTHONPATH": f"book/_ext:{root}"}
+    command = [sys.executable, "-m", "sphinx", *recipe.split()[1:], "-b", "html", ".", "_build/html"]
+    done = subprocess.run(command, **{**run, "check": False}, env=env)
+    assert done.returncode == 0, done.stderr
+    return re.findall(r"(\w+)\.md: Executed notebook", done.stdout + done.stderr)
 
 
-def test_executes_once_and_collects_verdicts(tmp_path):
-    write_book(
-        tmp_path,
-        one="# One\n\n" + cell(PUBLISH.format(key="b")),
-        two="# Two\n\n" + cell("x = 1") + cell(PUBLISH.format(key="a")),
-        text="# Text without code\n",
-    )
-    first = chapters.execute(tmp_path)
-    assert [path.name for path in first] == ["one.md", "two.md"]
-    written = (tmp_path / "_build" / "verdicts.json").read_text()
-    assert [v["id"] for v in json.loads(written)] == ["a", "b"]
-    assert json.loads(written)[0]["chapter"] == "two"
-    assert chapters.execute(tmp_path) == []
-    assert (tmp_path / "_build" / "verdicts.json").read_text() == written
-
-    # A change in the package runs all of them again, and forgets the old.
-    (tmp_path / "softlabel" / "a.py").write_text("x = 2\n")
-    assert len(chapters.execute(tmp_path)) == 2
-    assert len(list((tmp_path / "_build" / ".jupyter_cache").iterdir())) == 1
+def page_of(root, name):
+    return (root / "_build" / "html" / "book" / f"{name}.html").read_text("utf8")
 
 
-def test_leaves_summaries_to_sphinx(tmp_path):
-    write_book(tmp_path, one="# One\n\n" + cell("x = 1"))
-    page = tmp_path / "one.md"
-    forced = "---\nmystnb:\n  execution_mode: force\n"
-    page.write_text(page.read_text().replace("---\n", forced, 1))
-    assert chapters.execute(tmp_path) == []
-    assert chapters.summaries(tmp_path) == [page]
+@pytest.mark.slow
+def test_a_new_chapter_needs_its_file_and_a_line(copied):
+    assert make(copied) == ["new"]
+    assert "The number is <span" in page_of(copied, "new") and ">0.25</span>" in page_of(copied, "new")
+    assert "differs" in page_of(copied, "new") and "differs" in page_of(copied, "verdicts")
+
+    # The same sources: no file changes.
+    def state():
+        return {p: p.read_bytes() for p in sorted((copied / "_build" / "html").rglob("*")) if p.is_file() and p.suffix != ".zip"}
+
+    before = state()
+    assert make(copied) == []
+    assert state() == before
+
+    # A printed value: pages are written anew, nothing is executed.
+    ledger = copied / "softlabel" / "book" / "claims.yml"
+    text = ledger.read_text("utf8")
+    line = next(line for line in text.splitlines() if "id: noise.boundary" in line)
+    ledger.write_text(text.replace(line, line.replace('"0.5"', '"0.3"')), "utf8")
+    assert make(copied) == []
+    row = page_of(copied, "new").partition("tab-new")[2]
+    assert "0.3" in row and "agrees" in row and "differs" not in row.partition("</table>")[0]
+
+    # A docstring: nothing; the code of the package: everything.
+    module = copied / "softlabel" / "separation.py"
+    code = module.read_text("utf8")
+    module.write_text(code.replace('"""', '"""Another beginning. ', 1), "utf8")
+    assert make(copied) == []
+    module.write_text(code + "\nx = 1\n", "utf8")
+    assert make(copied) == ["new"]
 
 
-@pytest.mark.parametrize("cells, message", [
-    (["x = 1", "x = x / 0\ny = 2"], "    x = x / 0\n    y = 2\nZeroDivisionError: division by zero"),
-    (["import time", "time.sleep(60)"], "after 2 seconds"),
-    (["import os", "os._exit(1)"], "Kernel died"),
-])  # fmt: skip
-def test_names_chapter_cell_and_error(tmp_path, cells, message):
-    write_book(tmp_path, one="# One\n\n" + "".join(map(cell, cells)))
-    with pytest.raises(chapters.ChapterError, match=r"^one\.md, code cell 2") as caught:
-        chapters.execute(tmp_path, timeout=2 if "seconds" in message else 60)
-    assert message in str(caught.value)
-
-
-def test_a_claim_is_checked_once(tmp_path):
-    page = "# A\n\n" + cell(PUBLISH.format(key="a"))
-    write_book(tmp_path, one=page, two=page + cell("x = 1"))
-    with pytest.raises(chapters.ChapterError, match="a is checked twice"):
-        chapters.execute(tmp_path)
-
-
-@pytest.fixture
-def strict_builds(monkeypatch, tmp_path):
-    """A small book, and the commands that were to build it."""
-    write_book(tmp_path, one="# One\n")
-    (tmp_path / "book" / "_ext").mkdir(parents=True)
-    (tmp_path / "book" / "_ext" / "box_tests.yml").write_text("thm: {numeric: [tests/test_a.py::test_b]}\n")
-    commands = []
-
-    def run(command, cwd, check):
-        assert (cwd, check) == (tmp_path, True)
-        (tmp_path / "_build").mkdir(exist_ok=True)
-        commands.append(command)
-
-    monkeypatch.setattr("publish.released", lambda root: "2026-01-31")
-    monkeypatch.setattr("subprocess.run", run)
-    return commands
-
-
-@pytest.mark.parametrize("changed", ["one.md", "softlabel/a.py", "new/page.md", "_toc.yml", "tests/test_a.py"])
-def test_pages_are_written_again_when_a_file_changes(tmp_path, strict_builds, changed):
-    for _ in range(2):
-        chapters.build(tmp_path)
-    assert len(strict_builds) == 1 and "-W" in strict_builds[0] and "--all" in strict_builds[0]
-    path = tmp_path / changed
-    path.parent.mkdir(exist_ok=True)
-    path.write_text((path.read_text() if path.exists() else "") + "# More\n")
-    for _ in range(2):
-        chapters.build(tmp_path)
-    assert len(strict_builds) == 2
-    path.unlink()
-    chapters.build(tmp_path)
-    assert len(strict_builds) == 3
-
-
-def test_pages_are_written_again_when_the_day_or_the_data_change(tmp_path, strict_builds, monkeypatch):
-    """And not for a test that is behind no theorem."""
-    (tmp_path / "tests").mkdir()
-    changes = {
-        "first": lambda: None,
-        "test": lambda: (tmp_path / "tests" / "test_c.py").write_text("x = 1\n"),
-        "day": lambda: monkeypatch.setattr("publish.released", lambda root: "2026-02-01"),
-        "data": lambda: monkeypatch.setattr(chapters, "data_files", lambda: ["another.csv"]),
+@pytest.mark.slow
+def test_what_is_wrong_fails_the_build(copied):
+    page = copied / "book" / "new.md"
+    good = page.read_text()
+    bad = {
+        "a cell that raises": good.replace("x = 0.25", "x = 1 / 0"),
+        "a number that nobody knows": good.replace("num(x)", "num(y)"),
+        "a name with two meanings": good + "\n```{code-cell} ipython3\nx = 3\n```\n",
+        "a claim that nobody made": good.replace("noise.boundary", "noise.nothing"),
+        "a page without description": good.replace("description: A chapter that was added.\n", ""),
     }
-    builds = {}
-    for name, change in changes.items():
-        change()
-        chapters.build(tmp_path)
-        builds[name] = len(strict_builds)
-    assert builds == {"first": 1, "test": 1, "day": 2, "data": 3}
-
-
-def test_pages_of_any_other_build_are_written_again(tmp_path, strict_builds):
-    """As Sphinx calls it: before it writes, whoever started it."""
-    connected = {}
-    app = types.SimpleNamespace(srcdir=tmp_path, connect=lambda event, function, **_: connected.update({event: function}))
-    house.setup(app)
-    chapters.build(tmp_path)
-    connected["builder-inited"](app)
-    chapters.build(tmp_path)
-    assert len(strict_builds) == 2
-
-
-def test_a_failed_build_is_not_taken_for_a_good_one(tmp_path, strict_builds, monkeypatch):
-    error = subprocess.CalledProcessError(1, "jupyter-book")
-    with monkeypatch.context() as patch:
-        patch.setattr("subprocess.run", lambda *_, **__: (_ for _ in ()).throw(error))
-        with pytest.raises(subprocess.CalledProcessError):
-            chapters.build(tmp_path)
-    chapters.build(tmp_path)
-    assert len(strict_builds) == 1
+    for what, text in bad.items():
+        page.write_text(text)
+        for _ in range(2):  # and again, though nothing has changed
+            with pytest.raises(AssertionError):
+                make(copied)
+                pytest.fail(what)
+    page.write_text(good)
+    assert make(copied) == ["new"]

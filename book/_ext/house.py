@@ -24,6 +24,16 @@ def mark_proof_word(app, doctree):
             text.parent.replace(text, [word, rest])
 
 
+def index_boxes(app, doctree):
+    """Theorems, definitions and the like stand in the general index, under their kind and under their title."""
+    entries = app.env.get_domain("index").entries[app.env.docname]
+    for node in doctree.findall(lambda node: isinstance(node, nodes.Element) and node.get("realtype")):
+        title = node["title"].strip().removeprefix("(").removesuffix(")")  # sphinx-proof puts it in brackets
+        title = re.sub(r"\$\\?(.*?)\$", r"\1", title)  # an index has no formulas
+        if title:
+            entries.append(("pair", f"{node['realtype']}; {title}", node["label"], "", None))
+
+
 def drop_second_copies(app, pagename, templatename, context, doctree):
     """Keep one copy of each inline script, and none of Thebe's.
 
@@ -52,6 +62,7 @@ def mend_markup(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.connect("doctree-read", mark_proof_word)
+    app.connect("doctree-read", index_boxes)
     # After the extensions that add scripts for one page.
     app.connect("html-page-context", drop_second_copies, priority=900)
     app.connect("html-page-context", mend_markup)

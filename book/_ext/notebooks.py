@@ -1,334 +1,192 @@
-"""The chapters as notebooks: a Sphinx extension that writes them beside the pages, and a command that runs them all.
+"""Sphinx extension: each chapter as a notebook beside its page, and its exercises as another.
 
-    python book/_ext/notebooks.py     runs the notebooks of the built site, exercises with their solutions
-
-The text is that of the finished page, in which numbers, references and boxes are resolved, as Markdown that any notebook
-program shows. The code is that of the cells that the build has executed. What the page holds and a notebook cannot show is an
-error of the build. Notebooks, and what Binder needs, are in `notebooks/`; the workflow publishes that folder as the branch
-`notebooks`, where Colab and Binder find it.
+The text is that of the finished page, as Markdown that any notebook program shows; the code and its outputs are those of the
+build. Notebooks, and what Binder needs, are in `notebooks/`; the workflow publishes that folder as the branch `notebooks`, where
+Colab and Binder find it.
 """
 
-import functools
 import re
 import shutil
-import sys
-import tempfile
-import time
 import zipfile
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-import nbclient
 import nbformat
 from bs4 import BeautifulSoup
-from docutils import nodes
-from sphinx.errors import SphinxError
-from sphinx_exercise.nodes import solution_node
+from markdownify import MarkdownConverter
+from softlabel.book import claims
 
-import chapters
-import sheets
+import publish
 
 BRANCH = "notebooks"
 ARCHIVE = "harmless-label-noise-notebooks.zip"
-HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
-# Folded in JupyterLab, and in Colab.
-FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
+MARK = re.compile(r"^@@(\w+) (\S+)$", re.M)  # where a code cell, a solution or an exercise stands in the text
+LIVE = "Change a number in a cell and run the cells below it: tables and figures move. Numbers within sentences are the page's."
 
 
-class NotebookError(SphinxError):
-    category = "A chapter cannot be made a notebook"
+class Converter(MarkdownConverter):
+    def convert_span(self, el, text, parent_tags):
+        return self.formula(el, "$") if "math" in el.get("class", []) else text
+
+    def convert_div(self, el, text, parent_tags):
+        return f"\n\n{self.formula(el, '$$')}\n\n" if "math" in el.get("class", []) else super().convert_div(el, text, parent_tags)
+
+    def formula(self, el, fence):
+        number = el.find(class_="eqno")
+        tag = rf" \tag{{{number.extract().get_text().strip('()#')}}}" if number else ""
+        tex = re.sub(r"^\s*\\[(\[]|\\[)\]]\s*$", "", el.get_text())
+        # In one line, for a line of its own that begins with ">" would be a quotation.
+        return fence + " ".join(re.sub(r"(?<!\\)%.*", "", expand(tex, self.options["macros"])).split()) + tag + fence
 
 
-class Text:
-    """Markdown of the nodes of a page; a method for each kind of node.
+def expand(tex, macros):
+    """Formulas without the book's own macros.
 
-    Parameters
-    ----------
-    address : str
-        Address of the page, to which its links are relative.
-    macros : dict
-        The TeX macros of the book.
-    numbers : dict
-        Numbers of the page's figures, tables, equations and boxes: by kind, then by id.
-    chapter : str
-        Number of the chapter, if it has one.
+    >>> expand(r"\\vect{y}\\T \\vect\\beta", {"vect": [r"\\mathbf{#1}", 1], "T": "^T"})
+    '\\\\mathbf{y}^T \\\\mathbf{\\\\beta}'
     """
-
-    def __init__(self, address, macros, numbers, chapter=""):
-        self.address, self.macros, self.numbers, self.chapter = address, macros, numbers, chapter
-
-    def of(self, node):
-        for kind in type(node).__mro__:
-            if method := getattr(self, f"as_{kind.__name__}", None):
-                return method(node)
-        raise NotebookError(f"{self.address}: no Markdown for {type(node).__name__}: {node.astext()[:60]!r}")
-
-    def inline(self, node):
-        return "".join(map(self.of, node.children))
-
-    def blocks(self, node):
-        return "\n\n".join(filter(None, map(self.of, node.children)))
-
-    def number(self, kind, node):
-        found = [self.numbers[kind][i] for i in node["ids"] if i in self.numbers.get(kind, {})]
-        return ".".join(map(str, found[0])) if found else ""
-
-    # Within a line
-
-    def as_Text(self, node):
-        text = re.sub(r"([\\`*_\[\]<$])", r"\\\1", node.astext())
-        return re.sub(r"\s*\n\s*", " ", text)
-
-    def as_math(self, node):
-        return f"${self.tex(node)}$"
-
-    def tex(self, node):
-        return sheets.expand(" ".join(re.sub(r"(?<!\\)%.*", "", node.astext()).split()), self.macros)
-
-    def as_literal(self, node):
-        text = node.astext()
-        return f"`` {text} ``" if "`" in text else f"`{text}`"
-
-    def as_emphasis(self, node):
-        return f"*{self.inline(node)}*"
-
-    def as_strong(self, node):
-        return f"**{self.inline(node)}**"
-
-    def as_inline(self, node):
-        return f"*{self.inline(node)}*" if "proof-word" in node["classes"] else self.inline(node)
-
-    def as_reference(self, node):
-        """Within the page its number or title is enough; elsewhere it leads to the site."""
-        if "refuri" not in node:
-            return self.inline(node)
-        return f"[{self.inline(node)}]({urljoin(self.address, node['refuri'])})"
-
-    as_number_reference = as_reference
-
-    # Blocks
-
-    def as_paragraph(self, node):
-        # The marks of a theorem tell what the build of the page tested.
-        return "" if "box-tests" in node["classes"] else re.sub(r"^(\d+)([.)] )", r"\1\\\2", self.inline(node))
-
-    def as_math_block(self, node):
-        tex = self.tex(node)
-        if node["nowrap"]:
-            return tex
-        if r"\\" in tex:
-            tex = rf"\begin{{split}}{tex}\end{{split}}"
-        number = self.number("displaymath", node)
-        # In one line, for a line of its own that begins with ">" would have it in the formula.
-        return f"$${tex} \\tag{{{number}}}$$" if number else f"$${tex}$$"
-
-    def as_literal_block(self, node):
-        return f"```{node.get('language', '')}\n{node.astext()}\n```"
-
-    def as_bullet_list(self, node):
-        return self.list(node, lambda k: "- ")
-
-    def as_enumerated_list(self, node):
-        return self.list(node, lambda k: f"{node.get('start', 1) + k}. ")
-
-    def list(self, node, mark):
-        items = []
-        for k, item in enumerate(node.children):
-            lines = self.blocks(item).replace("\n", "\n" + " " * len(mark(k)))
-            items.append(mark(k) + lines)
-        return re.sub(r"[ ]+$", "", "\n".join(items), flags=re.M)
-
-    def as_definition_list(self, node):
-        return "\n".join(
-            f"- **{self.inline(item.children[0])}**: {self.blocks(item.children[-1])}".replace("\n", "\n  ")
-            for item in node.children
-        )
-
-    def as_block_quote(self, node):
-        return self.quoted(self.blocks(node))
-
-    def quoted(self, text):
-        return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
-
-    def as_table(self, node):
-        title, group = node.children if isinstance(node.children[0], nodes.title) else (None, node.children[0])
-        rows = [[re.sub(r"\s*\n\s*", "<br>", self.cell(entry)) for entry in row.children] for row in group.findall(nodes.row)]
-        right = ["text-right" in entry["classes"] for entry in next(group.findall(nodes.row)).children]
-        rows.insert(1, ["---:" if r else "---" for r in right])
-        text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-        return f"{self.caption('table', node, title)}\n\n{text}" if title else text
-
-    def cell(self, entry):
-        """A bar would end the cell."""
-        for part in list(entry.findall(nodes.Text)):
-            bars = (r"\Vert ", r"\vert ") if isinstance(part.parent, nodes.math) else (r"\|", "&#124;")
-            part.parent.replace(part, nodes.Text(part.replace(r"\|", bars[0]).replace("|", bars[1])))
-        return self.blocks(entry)
-
-    def caption(self, kind, node, title):
-        return f"**{kind.capitalize()} {self.number(kind, node)}.** {self.inline(title)}"
-
-    def as_figure(self, node):
-        """The caption; the picture is drawn by the cell above."""
-        return self.caption("figure", node, next(node.findall(nodes.caption)))
-
-    def as_Admonition(self, node):
-        """A box: its name, number and title, then what it says."""
-        kind = node.get("realtype") or node.get("type") or ""
-        number = self.number(node.get("countertype") or kind, node)
-        title, body = "", node.children
-        if isinstance(body[0], nodes.title):
-            title, body = self.inline(body[0]), body[1:]
-        name = f"{kind.capitalize()} {number}{' ' if number else ''}{title.strip()}".strip()
-        head = [f"**{name}.**"] if name else []
-        return self.quoted("\n\n".join(filter(None, [*head, *map(self.of, body)])))
-
-    def as_section(self, node):
-        """Within a box; the sections of the page are taken apart by `parts`."""
-        return self.blocks(node)
-
-    as_proof_node = as_section
-
-    def as_target(self, node):
-        return ""
-
-    as_comment = as_target
-
-    def as_raw(self, node):
-        """Scripts and styles are for the site; anything else would be missed."""
-        soup = BeautifulSoup(node.astext(), "html.parser")
-        for tag in soup(["script", "link", "style"]):
-            tag.decompose()
-        if soup.get_text(strip=True) or soup.find(True):
-            raise NotebookError(f"{self.address}: a notebook cannot show {node.astext()[:60]!r}")
-        return ""
-
-
-def parts(node, text, level=0):
-    """What a page is made of, in order: texts, and for a code cell its number among the cells and what it solves."""
-    for child in node.children:
-        if isinstance(child, nodes.section):
-            yield from parts(child, text, level + 1)
-        elif isinstance(child, nodes.title):
-            number = f"{text.chapter}. " if level == 1 and text.chapter else ""
-            yield f"{'#' * level} {number}{text.inline(child)}"
-        elif isinstance(child, solution_node):
-            yield from solution(child, text)
-        elif isinstance(child, nodes.container):
-            if "cell_index" in child:
-                yield child["cell_index"], ""
-                yield from map(text.of, child.findall(nodes.figure))
-            else:
-                yield from parts(child, text, level)
-        elif block := text.of(child):
-            yield block
-
-
-def solution(node, text):
-    """Folded: the words one by one between the cells, the code by its own fold."""
-    name = f"Solution of exercise {'.'.join(map(str, text.numbers['exercise'][node['target_label']]))}"
-    summary = name
-    for is_text, group in grouped(parts(node.children[-1], text)):
-        if is_text:
-            yield f"<details>\n<summary>{summary}</summary>\n\n" + "\n\n".join(group) + "\n\n</details>"
-            summary = f"{name}, continued"
+    for name, body in macros.items():
+        if isinstance(body, str):
+            tex = re.sub(rf"\\{name}(?![A-Za-z])", lambda m, body=body: body, tex)
         else:
-            yield from ((index, name) for index, _ in group)
+            argument = r"(?:\{((?:[^{}]|\{[^{}]*\})*)\}|\s*(\\[A-Za-z]+|\w))"
+            tex = re.sub(rf"\\{name}(?![A-Za-z]){argument}", lambda m, body=body: body[0].replace("#1", m[1] or m[2]), tex)
+    return tex
 
 
-def grouped(found):
-    """Texts that follow each other, a heading first, and the code cells in between, each as a list."""
-    group = []
-    for part in found:
-        is_text = isinstance(part, str)
-        if group and (is_text != isinstance(group[-1], str) or (is_text and part.startswith("#"))):
-            yield isinstance(group[-1], str), group
-            group = []
-        group.append(part)
-    if group:
-        yield isinstance(group[-1], str), group
+def markdown(body, address, macros):
+    """Text of a page in Markdown, code cells as marks `@@cell k`."""
+    soup = BeautifulSoup(body, "html.parser")
+    for junk in soup.select("a.headerlink, .box-tests, script, style, link, button"):
+        junk.decompose()
+    for a in soup.select("a[href]"):
+        a["href"] = urljoin(address, a["href"])
+    for word in soup.select(".proof-word"):
+        word.name = "em"
+    for k, cell in enumerate(soup.select("div.cell")):
+        captions = [paragraph(soup, *title.contents) for title in cell.select("figcaption > p, caption")]
+        cell.replace_with(paragraph(soup, f"@@cell {k}"), *captions)
+    for title in soup.select("table > caption"):
+        title.find_parent("table").insert_before(paragraph(soup, *title.extract().contents))
+    for number in soup.select(":not(.admonition-title) > .caption-number, .admonition-title"):
+        number.name = "strong"
+    for title in soup.select("div.admonition > strong"):
+        title.wrap(soup.new_tag("p"))
+    for box in soup.select("div.solution"):
+        exercise = box.find_previous("div", class_="exercise")
+        box.strong.parent.replace_with(paragraph(soup, f"@@solution {exercise['id']}"))
+        box.append(paragraph(soup, "@@end ."))
+    for box in soup.select("div.admonition:not(.solution)"):
+        box.name = "blockquote"
+    text = Converter(heading_style="ATX", bullets="-", code_language_callback=language, macros=macros).convert_soup(soup)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
-def chapter_notebook(doctree, executed, text, first):
-    """Make the notebook of a chapter.
-
-    Parameters
-    ----------
-    doctree : document
-        The page, resolved.
-    executed : NotebookNode
-        The chapter as the build has executed it.
-    text : Text
-        How to write the page's nodes.
-    first : str
-        Source of the first cell.
-
-    Raises
-    ------
-    NotebookError
-        If the page holds what a notebook cannot show, or other code than was executed.
-    """
-    code = {k: cell for k, cell in enumerate(executed.cells) if cell.cell_type == "code"}
-    cells, waiting = [("code", "install", first)], list(code)
-
-    def take(index, solves=""):
-        cell = code[index]
-        fold = solves or HIDDEN & set(cell.metadata.get("tags", []))
-        # A folded cell shows its first line, which must not be the solution.
-        source = f"# {solves}\n{cell.source}" if solves else cell.source
-        cells.append(("code", f"code-{index}", source, FOLDED if fold else {}))
-
-    for is_text, group in grouped(parts(doctree, text)):
-        if is_text:
-            cells.append(("markdown", f"text-{len(cells)}", "\n\n".join(group)))
-            continue
-        for index, solves in group:
-            # Cells that the page does not show stand before the next one that it does.
-            while waiting and waiting[0] < index:
-                take(waiting.pop(0))
-            if not waiting or waiting.pop(0) != index:
-                raise NotebookError(f"{text.address}: cell {index} of the page is not the one that was executed")
-            take(index, solves)
-    for index in waiting:
-        take(index)
-    title = next(k for k, cell in enumerate(cells) if cell[0] == "markdown")
-    kind, name, source = cells[title]
-    cells[title] = kind, name, f"{source}\n\n*The page of this notebook, with its figures: <{text.address}>.*"
-    return sheets.assemble(cells)
+def paragraph(soup, *contents):
+    tag = soup.new_tag("p")
+    tag.extend(contents)
+    return tag
 
 
-# In the build of the site
+def language(pre):
+    return next((c[10:] for c in pre.find_parent("div", class_=re.compile("^highlight-"))["class"] if c.startswith("highlight-")), "")
 
 
-@functools.cache
-def notebooks_of(root):
-    """Files of the notebooks that a page has: the chapter, and its exercises if there are some."""
-    with_sheet = sheets.sources(root)
-    found = {}
-    for path in chapters.chapters(root):
-        page = path.relative_to(root).with_suffix("").as_posix()
-        name = f"{page.removeprefix('book/')}.ipynb"
-        sheet = [str(Path(name).with_name(sheets.notebook_name(path)))] if path in with_sheet else []
-        found[page] = [name, *sheet]
-    return found
+def chapter_notebook(text, executed, address, first):
+    """The whole chapter, with the outputs of the build; solutions are folded."""
+    code = [cell for cell in executed.cells if cell.cell_type == "code"]
+    new, solves = [cell_of(first, "install")], ""
+    for kind, value, words in pieces(text):
+        if kind == "cell":
+            cell = code[int(value)]
+            fold = solves or "hide-input" in cell.metadata.get("tags", [])
+            # A folded cell shows its first line, which must not be the solution.
+            source = f"# Solution of exercise {solves}\n{cell.source}" if solves else cell.source
+            new.append(cell_of(source, f"code-{value}", FOLDED if fold else {}, [judged(o) for o in cell.outputs]))
+        elif kind in ("solution", "end"):
+            solves = value.removeprefix("ex-").replace("-", ".") if kind == "solution" else ""
+        if words and solves:
+            words = f"<details>\n<summary>Solution</summary>\n\n{words}\n\n</details>"
+        elif words and kind == "start":
+            heading, _, rest = words.partition("\n")
+            words = f"{heading}\n\n*The page of this notebook: <{address}>. {LIVE}*\n{rest}"
+        new += [nbformat.v4.new_markdown_cell(words, id=f"text-{len(new)}")] if words else []
+    return notebook_of(new)
+
+
+def exercise_notebook(text, executed, address, first):
+    """The exercises, each with a cell that marks an answer, after the code of the chapter."""
+    title = text.partition("\n")[0]
+    before, _, section = re.split(r"(^## [\d.]*\s*Exercises$)", text, maxsplit=1, flags=re.M)
+    code = [cell for cell in executed.cells if cell.cell_type == "code"]
+    new = [cell_of(first, "install"), nbformat.v4.new_markdown_cell(
+        f"{title}: exercises\n\nPut your answer in place of the dots and run the cell: it says whether the answer is right, or what went "
+        f"wrong. Solutions are in [the chapter]({address}). Its code comes first; run it once.", id="title")]  # fmt: skip
+    new += [cell_of(code[int(k)].source, f"code-{k}", FOLDED) for kind, k in MARK.findall(before) if kind == "cell"]
+    solution = re.compile(r"^@@solution ex-(\w+)-(\w+)$.*?^@@end \.$", re.M | re.S)
+    parts = solution.split(section)
+    for words, chapter, name in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
+        new.append(nbformat.v4.new_markdown_cell(words.strip(), id=f"{chapter}-{name}"))
+        new.append(cell_of(f'exercises.mark("{chapter}.{name}", ...)', f"{chapter}-{name}-answer"))
+    return notebook_of(new)
+
+
+def pieces(text):
+    """Marks of a text, each with the words that follow it."""
+    found = MARK.split(f"@@start .\n{text}")[1:]
+    return [(kind, value, words.strip()) for kind, value, words in zip(found[::3], found[1::3], found[2::3], strict=True)]
+
+
+def judged(output):
+    """A table of verdicts as the ledger has it now."""
+    ids = re.findall(r"\(`([\w.]+)`\) *\|", "".join(output.get("data", {}).get("text/markdown", "")))
+    if ids and set(ids) <= set(claims.ledger()):
+        output["data"]["text/markdown"] = claims.Checked([claims.judge(id, **FOUND.get(id, {})) for id in ids])._repr_markdown_()
+    return output
+
+
+FOUND = {}  # what the chapters have recorded
+
+
+def cell_of(source, name, metadata=(), outputs=()):
+    # A fixed id, so that a notebook is the same every time.
+    return nbformat.v4.new_code_cell(source, id=name, metadata=dict(metadata), outputs=list(outputs))
+
+
+def notebook_of(cells):
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel, "language_info": {"name": "python"}})
+
+
+def install(config, root):
+    """The first cell: the package as it was released, where it is not there yet, such as on Colab."""
+    url = config.html_theme_options["repository_url"]
+    return (
+        "from importlib.util import find_spec\n\n"
+        'if not find_spec("softlabel"):\n'
+        f'    %pip install --quiet "softlabel[book] @ git+{url}@v{publish.version(root)}"'
+    )
 
 
 def write_notebooks(app, pagename, templatename, context, doctree):
     """Write the notebooks of a page, and buttons that lead to them."""
-    root = Path(app.srcdir)
-    names = notebooks_of(root).get(pagename)
-    if app.builder.name != "html" or not names:
+    executed = Path(app.outdir).parent / "jupyter_execute" / f"{pagename}.ipynb"
+    if app.builder.name != "html" or not pagename.startswith("book/") or not executed.exists():
         return
-    path = root / f"{pagename}.md"
-    chapter = ".".join(map(str, app.env.toc_secnumbers.get(pagename, {}).get("", ())))
     address = f"{app.config.html_baseurl}{pagename}.html"
-    text = Text(address, sheets.macros(root), app.env.toc_fignumbers.get(pagename, {}), chapter)
-    made = [chapter_notebook(doctree.deepcopy(), chapters.executed(path, root), text, sheets.install(root))]
-    made += [sheets.exercise_notebook(path, root)] * (len(names) - 1)
-    for name, notebook in zip(names, made):
+    text = markdown(f"<h1>{context['title']}</h1>" if "<h1" not in context["body"] else context["body"], address,
+                    app.config.mathjax3_config["tex"]["macros"])  # fmt: skip
+    FOUND.update({id: value for values in app.env.verdicts.values() for id, value in values.items()})
+    names = [f"{pagename.removeprefix('book/')}.ipynb"]
+    made = [chapter_notebook]
+    if "@@solution" in text:
+        names.append(names[0].replace(".ipynb", "_exercises.ipynb"))
+        made.append(exercise_notebook)
+    for name, make in zip(names, made, strict=True):
         target = Path(app.outdir) / "notebooks" / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(notebook, target)
+        nbformat.write(make(text, nbformat.read(executed, 4), address, install(app.config, Path(app.srcdir))), target)
     add_buttons(context, names, urlsplit(app.config.html_theme_options["repository_url"]).path)
 
 
@@ -348,28 +206,23 @@ def add_buttons(context, names, repository):
         ("Colab", f"https://colab.research.google.com/github{repository}/blob/{BRANCH}/{names[0]}", "logo_colab.png"),
         ("Binder", f"https://mybinder.org/v2/gh{repository}/{BRANCH}?urlpath=lab/tree/{names[0]}", "logo_binder.svg"),
     ]
-    groups.insert(0, {
-        "type": "group",
-        "tooltip": "Run this chapter elsewhere",
-        "icon": "fas fa-rocket",
-        "label": "launch-buttons",
-        "buttons": [link(url, name, f"Run on {name}", f"_static/images/{logo}") for name, url, logo in places],
-    })  # fmt: skip
+    buttons = [link(url, name, f"Run on {name}", f"_static/images/{logo}") for name, url, logo in places]
+    menu = {"type": "group", "tooltip": "Run this chapter elsewhere", "icon": "fas fa-rocket", "label": "launch-buttons"}
+    groups.insert(0, {**menu, "buttons": buttons})
 
 
 def finish(app, exception):
     """Pack the notebooks, and put beside them what Binder needs: the package, in the versions of the book."""
-    folder = Path(app.outdir) / "notebooks"
+    folder, root = Path(app.outdir) / "notebooks", Path(app.srcdir)
     if exception or app.builder.name != "html":
         return
-    root = Path(app.srcdir)
-    names = [name for names in notebooks_of(root).values() for name in names]
     with zipfile.ZipFile(folder / ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(names):
-            archive.write(folder / name, f"{Path(ARCHIVE).stem}/{name}")
+        for path in sorted(folder.rglob("*.ipynb")):
+            name = f"{Path(ARCHIVE).stem}/{path.relative_to(folder).as_posix()}"
+            archive.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED)
     binder = folder / "binder"
     binder.mkdir(exist_ok=True)
-    package = re.search(r'"(.*)"$', sheets.install(root))[1]
+    package = re.search(r'"(.*)"$', install(app.config, root))[1]
     (binder / "requirements.txt").write_text(f"-c constraints.txt\njupyterlab\n{package}\n")
     (binder / "runtime.txt").write_text("python-3.11\n")
     shutil.copy(root / "requirements.txt", binder / "constraints.txt")
@@ -380,36 +233,3 @@ def setup(app):
     app.connect("html-page-context", write_notebooks, priority=850)
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-# A reader's run
-
-
-def problem_of(name, sheet, folder):
-    """Run a notebook as a reader would who has downloaded it; what went wrong, or nothing."""
-    notebook = nbformat.read(folder / name, as_version=4)
-    if sheet:
-        sheets.solve(notebook, sheet)
-    with tempfile.TemporaryDirectory() as downloads:
-        try:
-            nbclient.execute(notebook, cwd=downloads, timeout=600)
-        except nbclient.exceptions.CellExecutionError as error:
-            return f"{error.ename}: {error.evalue}"
-    answers = sheets.said(notebook) if sheet else []
-    return "" if all(answer == "Right." for answer in answers) else f"the solutions are said to be {answers}"
-
-
-def main(root=sheets.ROOT):
-    folder, failed = root / "_build" / "html" / "notebooks", 0
-    for page, names in notebooks_of(root).items():
-        for name, sheet in zip(names, (None, root / f"{page}.md")):
-            start = time.perf_counter()
-            problem = problem_of(name, sheet, folder)
-            print(f"{name}: {time.perf_counter() - start:.0f} s {problem}".rstrip(), flush=True)
-            failed += bool(problem)
-    if failed:
-        sys.exit(f"{failed} notebooks failed")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
-"""The book in print: a Sphinx extension that prepares it, a command that makes it.
+"""Sphinx extension: the book in print.
 
-python book/_ext/printed.py     _build/harmless-label-noise-VERSION.pdf
+    python book/_ext/printed.py     names what this machine lacks for it
 """
 
 import shutil
@@ -12,7 +12,6 @@ from docutils import nodes
 
 import publish
 
-ROOT = Path(__file__).resolve().parents[2]
 # Programs, and files that only LaTeX sees, with the package of each in Debian.
 PROGRAMS = {
     "xelatex": "texlive-xetex",
@@ -105,37 +104,6 @@ def main():
             + " ".join(packages)
             + "\n\nThe offline edition needs nothing of this: make site-zip."
         )
-    tex = ROOT / "_build" / "print" / "_build" / "latex"
-    name = f"harmless-label-noise-{publish.version(ROOT)}.pdf"
-    subprocess.run(
-        [
-            Path(sys.executable).with_name("jupyter-book"),
-            "build",
-            ".",
-            "--path-output",
-            "_build/print",
-            "--builder",
-            "latex",
-            "-n",
-            "--keep-going",
-            "--all",
-            "-q",
-        ],
-        cwd=ROOT,
-        check=True,
-    )
-    done = subprocess.run(
-        ["latexmk", "-xelatex", "-interaction=nonstopmode", "-halt-on-error", "harmless-label-noise.tex"],
-        cwd=tex,
-        text=True,
-        errors="replace",
-        capture_output=True,
-    )
-    if done.returncode:
-        errors = [s for s in done.stdout.splitlines() if s.startswith(("!", "l."))]
-        sys.exit("LaTeX failed; its log is in " + f"{tex}\n" + "\n".join(errors[:20]))
-    shutil.copy(tex / "harmless-label-noise.pdf", ROOT / "_build" / name)
-    print(f"The printed book: {ROOT / '_build' / name}")
 
 
 def setup(app):

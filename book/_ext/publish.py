@@ -9,13 +9,12 @@ import json
 import os
 import re
 import subprocess
-import textwrap
 import tomllib
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 import yaml
-from docutils import nodes
+from sphinx.util.logging import getLogger
 
 OFFLINE = 'if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;'
 
@@ -106,40 +105,6 @@ def structured(root, config, page, title, description):
     }
 
 
-def describe(doctree, length, titles=()):
-    """What a page is about, in whole sentences or items of at most so many signs.
-
-    A chapter says so in its first list; any other page in its first paragraphs.
-    """
-    headings = list(doctree.findall(nodes.title))[1:2]
-    chapter = headings and headings[0].astext() == "What you will be able to do"
-    if chapter:
-        parts = [plain(i) for i in next(doctree.findall(nodes.bullet_list)).children]
-    else:
-        parts = [
-            sentence
-            for p in doctree.findall(nodes.paragraph)
-            if isinstance(p.parent, nodes.section | nodes.container)
-            for sentence in re.split(r"(?<=[.?!])\s+", plain(p))
-        ]
-    text = ""
-    for part in filter(None, parts):
-        if text and len(text) + len(part) > length - 20:
-            break
-        text += f" {part}"
-    lead = "You will be able to" if chapter else ""
-    text = (lead + text).strip().rstrip(";")
-    return html.escape(textwrap.shorten(text, length, placeholder=" …"))
-
-
-def plain(node):
-    """Text of a node; none if it holds more TeX than a letter or two."""
-    text = re.sub(r"\[ (\d+)\]", r"(\1)", " ".join(node.astext().split()))
-    for tex, sign in {r"\alpha_0": "α₀", r"\Delta": "Δ", r"\tau": "τ"}.items():
-        text = text.replace(tex, sign)
-    return "" if re.search(r"[\\{}^_]", text) else text
-
-
 def set_addresses(app, config):
     """All that follows from the one address of the site."""
     root = Path(app.srcdir)
@@ -154,34 +119,28 @@ def set_addresses(app, config):
 
 
 def add_to_page(app, pagename, templatename, context, doctree):
-    """Structured data in the head, version and date in the footer."""
+    """Description and structured data in the head, version and date in the footer."""
     root = Path(app.srcdir)
     changes = context["pathto"]("book/changelog")
     context["theme_extra_footer"] = f'<p>Version <a href="{changes}">{version(root)}</a>, {released(root)}</p>'
     if doctree is None:
         return
-    tags = context["metatags"]
-    found = re.search(r'<meta name="description" content="([^"]*)"', tags)
-    data = structured(
-        root,
-        app.config,
-        pagename,
-        html.unescape(re.sub(r"^\d+\. |<[^>]+>", "", context["title"])),
-        html.unescape(found[1]) if found else "",
+    description = (context["meta"] or {}).get("description", "")
+    if not description:
+        getLogger(__name__).warning("no description in the front matter", location=pagename)
+    context["meta"] = {**(context["meta"] or {}), "og:description": description}
+    title = html.unescape(re.sub(r"^\d+\. |<[^>]+>", "", context["title"]))
+    data = json.dumps(structured(root, app.config, pagename, title, description), ensure_ascii=False).replace("</", "<\\/")
+    context["metatags"] += (
+        f'<meta name="description" content="{html.escape(description)}"/>\n<script type="application/ld+json">{data}</script>\n'
     )
-    text = json.dumps(data, ensure_ascii=False).replace("</", "<\\/")
-    context["metatags"] = f'{tags}<script type="application/ld+json">{text}</script>\n'
 
 
 def setup(app):
-    from sphinxext import opengraph  # imports matplotlib, and only the build of the pages needs it
-
-    # The extension would take the page's first words as they come, TeX and all.
-    opengraph.get_description = describe
     app.connect("config-inited", set_addresses)
     # A browser lets no page read the others from a folder: results of a search
     # in the offline edition come without the sentences around the words.
     app.add_js_file(None, body=OFFLINE)
-    # After sphinxext.opengraph, which writes the description.
-    app.connect("html-page-context", add_to_page, priority=800)
+    # Before sphinxext.opengraph, which repeats the description.
+    app.connect("html-page-context", add_to_page, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,5 +1,7 @@
 """Sphinx extension: numbers in sentences; and what the chapters have checked, judged whenever pages are written.
 
+    python book/_ext/verdicts.py     lists every claim with its verdict, as the last build left it in _build/verdicts.json
+
 {eval}`claims.printed(id)`, {eval}`claims.count(verdict, patterns ...)`, the tables of `claims.check(...)` and the directive
 `{verdicts}` wait for the writing of the page. Any other {eval} is evaluated while the page is read, with the values that its
 names have at that place.
@@ -10,6 +12,7 @@ import json
 import re
 from fnmatch import fnmatch
 from importlib.resources import files
+from pathlib import Path
 
 from docutils import nodes
 from myst_nb.core.execute.inline import NotebookClientInline
@@ -65,7 +68,7 @@ def record(self, token, finalise=SphinxNbRenderer.render_nb_finalise):
     """The last cell has run and the kernel is still there: ask it what it has checked, and whether names kept their values,
     for JupyterLab evaluates all expressions at the end."""
     client, env = self.nb_client, self.sphinx_env
-    if "claims" in str(client.notebook.cells):
+    if isinstance(client, NotebookClientInline) and "claims" in str(client.notebook.cells):
         answer = json.loads("".join(o["text"] for o in client._client.eval_expression(ASK)))
         env.verdicts[env.docname], env.looked_up[env.docname] = answer
     for expression, found in vars(client).get("evaluated", []):
@@ -170,6 +173,28 @@ def link(page):
     return pending_xref("", nodes.inline(), refdomain="std", reftype="doc", reftarget=f"/{page}", refdoc=page, refexplicit=False)
 
 
+def keep(app, exception):
+    """Write what the chapters have recorded, for the command and for the tests."""
+    if exception or app.builder.name != "html":
+        return
+    found = {id: {**value, "chapter": page} for page, values in app.env.verdicts.items() for id, value in values.items()}
+    path = Path(app.outdir).parent / "verdicts.json"
+    path.write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n", encoding="utf8")
+    getLogger(__name__).info(summary(found))
+
+
+def summary(found):
+    counts = {kind: claims.count(kind, found=found) for kind in ("agrees", "differs", "not checked")}
+    return "claims: " + ", ".join(f"{count} {kind}" for kind, count in counts.items())
+
+
+def main():
+    found = json.loads((Path(__file__).resolve().parents[2] / "_build" / "verdicts.json").read_text("utf8"))
+    frame = claims.comparison(claims.judge(id, **found.get(id, {})) for id in claims.ledger())
+    frame["Claim"] = list(claims.ledger())
+    print(frame.to_string(index=False), summary(found), sep="\n")
+
+
 def setup(app):
     NotebookClientInline.eval_variable = evaluate
     SphinxNbRenderer.render_nb_finalise = record
@@ -183,4 +208,9 @@ def setup(app):
     app.connect("env-purge-doc", purge)
     app.connect("env-merge-info", merge)
     app.connect("env-updated", outdated)
+    app.connect("build-finished", keep)
     return {"env_version": 3, "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    main()

@@ -158,8 +158,8 @@ def _record(id: str, value: object, se: float = 0.0) -> dict[str, Any]:
     return {"value": bool(value) if entry.printed is None else float(value), "se": float(se)}
 
 
-def judge(id: str, value: float | bool | None = None, se: float = 0.0, reason: str | None = None) -> Verdict:
-    """The verdict on a recorded value, by the ledger as it is now."""
+def judge(id: str, value: float | bool | None = None, se: float = 0.0, reason: str | None = None, **_: object) -> Verdict:
+    """The verdict on a recorded value, by the ledger as it is now; further fields of the record do not matter."""
     entry = _entry(id)
     if value is None:
         return Verdict(id, "not checked", reason=reason or "no chapter recomputes it")

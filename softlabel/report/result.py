@@ -31,7 +31,7 @@ class VoteReport:
     separation : {"none", "quasi", "complete"}
         Whether the features separate the votes.
     alpha0 : Interval
-        Overdispersion parameter: value, low, high; nan, 0 and infinity where no item has two votes.
+        Overdispersion parameter: value, low, high; ``nan``, 0 and ``inf`` where no item has two votes.
     overdispersion : OverdispersionTest or None
         Test of alpha0 = inf; None where no item has two votes.
     efficiency : Interval
