@@ -14,6 +14,7 @@ import yaml
 from conftest import ROOT, soup_of
 from sphinx_external_toc.parsing import parse_toc_yaml
 from test_browser import look
+from test_chapters import copied, make  # noqa: F401  # a fixture
 from test_site import chapter_pages
 
 import box_tests
@@ -259,6 +260,52 @@ def test_pdf_names_only_what_is_missing(tmp_path, monkeypatch):
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert printed.missing() == ["xindy", "texlive-latex-extra"]
+
+
+IN_PRINT = """
+See {numref}`Exercise %s <ex-new-hand>`.
+
+## Exercises
+
+:::{exercise} Draw
+:label: ex-new-hand
+
+Draw.
+:::
+
+:::{solution-start} ex-new-hand
+:class: dropdown
+:::
+
+```{code-cell} ipython3
+---
+mystnb:
+  figure:
+    caption: A line.
+    name: fig-new
+---
+import matplotlib.pyplot as plt
+plt.plot([0, 1]);
+```
+
+:::{solution-end}
+:::
+"""
+
+
+@pytest.mark.slow
+def test_print_takes_what_the_site_has_executed(copied):  # noqa: F811
+    page = copied / "book" / "new.md"
+    page.write_text(page.read_text("utf8") + IN_PRINT, "utf8")
+    assert make(copied) == ["new"]
+    assert make(copied, "latex") == []
+    text = (copied / "_build" / "latex" / "harmless-label-noise.tex").read_text("utf8")
+    assert f"\\title{{{CONFIG['title']}}}" in text
+    solution = text.partition("{note}{Solution}")[2].partition("\\end{sphinxadmonition}")[0]
+    assert "\\begin{figure}[H]" in solution
+    number = re.search(r"\\hyperref\[exercise:ex-new-hand\]\{Exercise ([\d.]+)\}", text)[1]
+    assert f"{{note}}{{Exercise {number} (Draw)}}" in text
+    assert make(copied) == []
 
 
 def test_formulas_in_print_are_those_on_screen():

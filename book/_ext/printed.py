@@ -101,9 +101,7 @@ def number_exercises(app, doctree, docname):
     """References to exercises by their numbers; LaTeX does not count exercises."""
     if app.builder.name != "latex":
         return
-    numbers = {
-        name: number for kinds in app.env.toc_fignumbers.values() for name, number in kinds.get("exercise", {}).items()
-    }
+    numbers = {name: number for kinds in app.env.toc_fignumbers.values() for name, number in kinds.get("exercise", {}).items()}
     for node in list(doctree.findall(number_reference)):
         name = node.get("refid") or node["refuri"].partition("#")[2]
         if name in numbers:
