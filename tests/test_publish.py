@@ -297,10 +297,13 @@ plt.plot([0, 1]);
 def test_print_takes_what_the_site_has_executed(copied):  # noqa: F811
     page = copied / "book" / "new.md"
     page.write_text(page.read_text("utf8") + IN_PRINT, "utf8")
+    parts = "".join(f"- {{caption: {name}, chapters: [{{file: book/{name}}}]}}\n" for name in ("verdicts", "new"))
+    (copied / "_toc.yml").write_text(f"format: jb-book\nroot: book/notation\nparts:\n{parts}", "utf8")
     assert make(copied) == ["new"]
     assert make(copied, "latex") == []
     text = (copied / "_build" / "latex" / "harmless-label-noise.tex").read_text("utf8")
     assert f"\\title{{{CONFIG['title']}}}" in text
+    assert "{jupyterBook}" in text and "numfigreset=1" in text
     solution = text.partition("{note}{Solution}")[2].partition("\\end{sphinxadmonition}")[0]
     assert "\\begin{figure}[H]" in solution
     number = re.search(r"\\hyperref\[exercise:ex-new-hand\]\{Exercise ([\d.]+)\}", text)[1]

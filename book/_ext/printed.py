@@ -66,7 +66,7 @@ def set_latex(app, config):
 def name_document(app):
     """By the name of the book, which Jupyter Book alone would give it too late for `sphinx-build`."""
     app.config.latex_documents = [
-        (app.config.root_doc, "harmless-label-noise.tex", app.config.html_title, app.config.author, "manual")
+        (app.config.root_doc, "harmless-label-noise.tex", app.config.html_title, app.config.author, app.config.latex_theme)
     ]
 
 
@@ -78,8 +78,8 @@ def number_within_chapters(app, *_):
     app.config.numfig_secnum_depth = 1
 
 
-def count_within_chapters(app, env):
-    """Figure 4.1, by LaTeX's own counters, to which a part is a level too."""
+def count_within_chapters(app, doctree, docname):
+    """Figure 4.1, by LaTeX's own counters, to which a part is a level too. Sphinx has given its numbers by now."""
     if app.builder.name == "latex":
         app.config.numfig_secnum_depth = 2
 
@@ -135,9 +135,9 @@ def setup(app):
     app.connect("config-inited", set_latex)
     app.connect("builder-inited", name_document)
     app.connect("builder-inited", number_within_chapters, priority=900)
+    app.connect("doctree-resolved", count_within_chapters)
     app.connect("doctree-resolved", fit_long_tables)
     app.connect("doctree-resolved", number_exercises)
-    app.connect("env-check-consistency", count_within_chapters)
     app.connect("build-finished", number_within_chapters, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
