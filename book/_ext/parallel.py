@@ -12,7 +12,6 @@ import sphinx.builders
 from sphinx_proof.domain import ProofDomain
 
 import publish
-
 import softlabel
 from softlabel import datasets
 from softlabel.book.repository import repository_file
