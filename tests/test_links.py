@@ -1,0 +1,95 @@
+"""Links of the chapters: to works, to pages, to the package's functions, from the index; plain enough for JupyterLab."""
+
+import re
+from functools import cache
+from urllib.parse import unquote, urljoin, urlsplit
+
+import references
+from conftest import ROOT, soup_of
+from pybtex.database import parse_file
+
+WORKS = parse_file(ROOT / "book" / "references.bib").entries
+PAGES = {page.relative_to(ROOT).as_posix(): page.read_text("utf8") for page in sorted((ROOT / "book").rglob("*.md"))}
+PAGE_LINK = re.compile(r"\[([^]]+)\]\(([\w./]+\.md)\)")
+
+
+def is_right(words, key):
+    return words in references.words(WORKS[key])
+
+
+def test_words_of_a_citation_are_those_of_the_file():
+    assert is_right("Efron (1975)", "efron_1975_efficiency") and is_right("Efron, 1975", "efron_1975_efficiency")
+    assert is_right("Sur and Candès (2019)", "sur_2019_modern") and is_right("Sheng et al. (2008)", "sheng_2008_get")
+    assert not is_right("Efron (1976)", "efron_1975_efficiency") and not is_right("Bi (2010)", "bi_2010_efficiency")
+    assert not is_right("Sheng and Provost (2008)", "sheng_2008_get")
+    found = references.citations(ROOT)
+    assert len(found) > 50
+    assert [(page.name, words, key) for page, words, key in found if not is_right(words, key)] == []
+
+
+def test_works_cited_stand_in_the_list_once():
+    page = PAGES["book/references.md"]
+    listed = re.findall(r"^\(cite-(\w+)\)=$", page, re.M)
+    assert sorted(listed) == sorted({key for _, _, key in references.citations(ROOT)})
+    # The words above, and no other link that looks like one.
+    assert sum(text.count("#cite-") for text in PAGES.values()) == len(references.citations(ROOT))
+    assert page == references.listed(ROOT), "python book/_ext/references.py writes the list"
+
+
+def find_unreadable(text):
+    """Roles that show a path, a key or a target in JupyterLab."""
+    return re.findall(r"\{(?:doc|cite[:\w]*|py:\w+|term|download)\}`[^`]*`|\{index\}`[^`]*<[^`]*`", text)
+
+
+def test_no_link_shows_its_target_in_jupyterlab():
+    for bad in ("{doc}`../notation`", "{cite:t}`kish_1965_survey`", "{py:func}`~softlabel.fit_logistic`", "{index}`a <b; a>`"):
+        assert find_unreadable(f"See {bad}.") == [bad]
+    assert find_unreadable("{ref}`chapter 2 <sec-a>`, {eq}`eq-dm`, {prf:ref}`thm-moments`, {index}`score`") == []
+    assert {name: found for name, text in PAGES.items() if (found := find_unreadable(text))} == {}
+
+
+def find_old_titles(name, text):
+    """Links that begin with a capital and do not give the title of their page."""
+    found = []
+    for words, path in PAGE_LINK.findall(text):
+        page = PAGES[urljoin(name, path)]
+        title = re.search(r"^# (.*)$", page, re.M)[1] if "\n# " in page else "Changelog"  # an included file
+        if words[0].isupper() and " ".join(words.split()) != title:
+            found.append(words)
+    return found
+
+
+def test_links_give_the_titles_of_pages():
+    assert find_old_titles("book/paper/01_votes.md", "[Notations](../notation.md), [symbols](../notation.md)") == ["Notations"]
+    found = [words for name, text in PAGES.items() for words in find_old_titles(name, text)]
+    assert sorted(found) == ["A later chapter", "Begin at the first vote"]
+
+
+def find_dead_links(site):
+    """Links of the pages to pages, files or places that do not exist."""
+    dead = []
+    for page in sorted(site.rglob("*.html")):
+        if "_static" in page.relative_to(site).parts:
+            continue
+        here = page.relative_to(site).as_posix()
+        for address in {a["href"] for a in soup_of(page.read_text("utf8")).select("a[href]")}:
+            parts = urlsplit(urljoin(here, address))
+            if parts.scheme or parts.netloc or address == "#":
+                continue
+            target, place = site / unquote(parts.path), unquote(parts.fragment)
+            if not (target.is_file() and (not place or place in places(target))):
+                dead.append(f"{here}: {address}")
+    return dead
+
+
+@cache
+def places(page):
+    return {tag["id"] for tag in soup_of(page.read_text("utf8")).find_all(id=True)}
+
+
+def test_no_link_is_dead(site, tmp_path):
+    (tmp_path / "a.html").write_text('<p id="x"><a href="b.html">1</a> <a href="#y">2</a> <a href="c/d.html#z">3</a></p>')
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "d.html").write_text('<a href="../a.html#x">4</a> <a href="https://a.example/e#f">5</a>')
+    assert sorted(find_dead_links(tmp_path)) == ["a.html: #y", "a.html: b.html", "a.html: c/d.html#z"]
+    assert find_dead_links(site) == []
