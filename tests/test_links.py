@@ -93,3 +93,58 @@ def test_no_link_is_dead(site, tmp_path):
     (tmp_path / "c" / "d.html").write_text('<a href="../a.html#x">4</a> <a href="https://a.example/e#f">5</a>')
     assert sorted(find_dead_links(tmp_path)) == ["a.html: #y", "a.html: b.html", "a.html: c/d.html#z"]
     assert find_dead_links(site) == []
+
+
+# Terms that a reader looks up, and the page that defines them.
+TERMS = {
+    "paper/01_votes": "soft label, unanimous items, spread ratio, vote counts, data: bluebirds, data: gastroenterology",
+    "paper/02_harmless_noise": "posterior probability, Bayes error, excess error, tempered posterior, wrong labels: share of, "
+    "two normal classes, label noise: harmless",
+    "paper/03_group_labels": "Dirichlet-multinomial, overdispersion parameter, variance inflation, correlation of two votes, "
+    "beta-binomial distribution",
+    "paper/04_information": "Fisher information, sandwich covariance, Godambe information, score, design effect, "
+    "effective number of labellers",
+    "paper/05_relative_efficiency": "decision boundary, curvature of the error rate, uniform integrability, "
+    "asymptotic relative efficiency",
+    "paper/06_simulation": "relative efficiency, nested votes",
+    "paper/07_gastroenterology": "alpha0: estimate of, alpha0: intervals for, goodness of fit, prediction band, "
+    "dispersion (Pearson)",
+    "paper/08_breast_cancer": "separation, working response, iterated weighted least squares, Firth's penalty, ridge penalty",
+    "beyond/01_more_classes": "multinomial logistic model",
+    "beyond/02_unequal_votes": "weights of items",
+    "beyond/03_joint_likelihood": "joint likelihood",
+    "beyond/04_majority_vote": "majority vote, stretch, worth of a response",
+    "beyond/05_harmful_noise": "distorter, copyist, guesser, break-even, overconfidence",
+    "beyond/06_correlated_errors": "copula, two-way clustering",
+    "beyond/07_small_samples": "undecided items per coefficient, split items",
+    "beyond/08_budget": "budget, price: of a vote",
+    "beyond/09_limits_of_the_formula": "converse of Theorem 1, linear discriminant analysis, Efron's comparison",
+    "practice/own_votes": "long table, wide table",
+    "practice/large_runs": "scheduler",
+}
+
+
+def entries(index):
+    """Addresses by entry, a sub-entry as `entry: sub-entry`."""
+    found = {}
+    for item in index.select("table.genindextable > tr > td > ul > li"):
+        main = heading(item)
+        for line, name in [(item, main), *((sub, f"{main}: {heading(sub)}") for sub in item.select("ul > li"))]:
+            links = line.find_all("a", recursive=False)
+            found.setdefault(name, set()).update(a["href"] for a in links)
+    return found
+
+
+def heading(item):
+    """The words of a line without its further links and sub-entries."""
+    first = next(child for child in item.children if child.get_text(strip=True))
+    return " ".join(first.get_text().split()).replace("\u2019", "'")
+
+
+def test_index_leads_from_terms_to_chapters(site):
+    sample = '<table class="genindextable"><tr><td><ul><li>a<ul><li><a href="p#x">b</a></li></ul></li></ul></td></tr></table>'
+    assert entries(soup_of(sample)) == {"a": set(), "a: b": {"p#x"}}
+    found = entries(soup_of((site / "genindex.html").read_text("utf8")))
+    for page, terms in TERMS.items():
+        for term in terms.split(", "):
+            assert any(place.startswith(f"book/{page}.html#") for place in found.get(term, ())), (page, term)
