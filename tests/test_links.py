@@ -8,6 +8,8 @@ import references
 from conftest import ROOT, soup_of
 from pybtex.database import parse_file
 
+import softlabel
+
 WORKS = parse_file(ROOT / "book" / "references.bib").entries
 PAGES = {page.relative_to(ROOT).as_posix(): page.read_text("utf8") for page in sorted((ROOT / "book").rglob("*.md"))}
 PAGE_LINK = re.compile(r"\[([^]]+)\]\(([\w./]+\.md)\)")
@@ -63,6 +65,28 @@ def test_links_give_the_titles_of_pages():
     assert find_old_titles("book/paper/01_votes.md", "[Notations](../notation.md), [symbols](../notation.md)") == ["Notations"]
     found = [words for name, text in PAGES.items() for words in find_old_titles(name, text)]
     assert sorted(found) == ["A later chapter", "Begin at the first vote"]
+
+
+def find_missing_functions(text):
+    """Public names of the package that a page mentions before it links to their entry."""
+    prose = re.sub(r"^(`{3,}).*?^\1$", "", text, flags=re.S | re.M)
+    missing = []
+    for name in softlabel.__all__:
+        mention = re.search(rf"`(?:softlabel\.|sl\.)?{name}(?:\(\))?`", prose)
+        link = re.search(rf"\[[^]]+\]\([./]*package\.md#softlabel\.{name}\)", prose)
+        if mention and (not link or mention.start() < link.start()):
+            missing.append(name)
+    return missing
+
+
+def test_functions_lead_to_the_reference_at_first_use():
+    link = "[`softlabel.fit_limit`](../package.md#softlabel.fit_limit)"
+    assert find_missing_functions(f"Use `fit_limit`, {link}") == ["fit_limit"]
+    assert find_missing_functions(link.replace("#softlabel.fit_limit", "#softlabel.fit_logistic")) == ["fit_limit"]
+    assert find_missing_functions(f"```{{code-cell}}\n`fit_limit`\n```\n{link}, `fit_limit`") == []
+    chapters = {name: text for name, text in PAGES.items() if name.count("/") == 2 or name == "book/explore.md"}
+    assert sum(text.count("package.md#softlabel.") for text in chapters.values()) > 30
+    assert {name: found for name, text in chapters.items() if (found := find_missing_functions(text))} == {}
 
 
 def find_dead_links(site):
