@@ -47,7 +47,7 @@ class Chapter:
     def prose(self):
         """The text without front matter, code, formulas, roles, addresses."""
         text = re.sub(r"\A---\n.*?\n---\n", "", self.text, flags=re.S)
-        text = re.sub(r"^(`{3,}|~{3,})\{?(code|code-cell|math|bibliography)\b.*?^\1[`~]*$", "", text, flags=re.S | re.M)
+        text = re.sub(r"^(`{3,}|~{3,})\{?(code|code-cell|math)\b.*?^\1[`~]*$", "", text, flags=re.S | re.M)
         text = re.sub(r"^(`{3,}|~{3,})\w*$.*?^\1[`~]*$", "", text, flags=re.S | re.M)
         text = re.sub(r"\\begin\{(\w+\*?)\}.*?\\end\{\1\}", "", text, flags=re.S)
         text = re.sub(r"\$\$.*?\$\$", "", text, flags=re.S)
@@ -442,7 +442,7 @@ def copied(tmp_path_factory):
     notation = root / "book" / "notation.md"
     notation.write_text("---\ndescription: Notation.\n---\n\n# Notation\n")
     verdicts = root / "book" / "verdicts.md"
-    verdicts.write_text(re.sub(r"\{cite:t\}`\w+`|\[[^]]*\]\(#cite-[^)]*\)", "the paper", verdicts.read_text("utf8")))
+    verdicts.write_text(re.sub(r"\[[^]]*\]\([^)]*#cite-[^)]*\)", "the paper", verdicts.read_text("utf8")))
     (root / "book" / "new.md").write_text(NEW)
     files = "".join(f"  - file: book/{page}\n" for page in pages)
     (root / "_toc.yml").write_text(f"format: jb-book\nroot: book/notation\nchapters:\n{files}")

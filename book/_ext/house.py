@@ -9,8 +9,6 @@ from sphinx_proof.nodes import proof_node
 MENDED = [
     # This name would hide the words of the summary, "Show code cell source".
     (re.compile(r'<summary aria-label="[^"]*">'), "<summary>"),
-    # The items of a list have to be list items.
-    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 ]
 
 
@@ -32,6 +30,13 @@ def index_boxes(app, doctree):
         title = re.sub(r"\$\\?(.*?)\$", r"\1", title)  # an index has no formulas
         if title:
             entries.append(("pair", f"{node['realtype']}; {title}", node["label"], "", None))
+
+
+def name_places(app, doctree):
+    """Whatever has a name on a page can be reached from another, `[text](page.md#name)`: MyST does it for headings only."""
+    places = app.env.metadata[app.env.docname].setdefault("myst_slugs", {})
+    names = {**{place: place for place in doctree.ids}, **doctree.nameids}
+    places.update((name, (0, place, "")) for name, place in names.items() if place and name not in places)
 
 
 def drop_second_copies(app, pagename, templatename, context, doctree):
@@ -63,6 +68,7 @@ def mend_markup(app, pagename, templatename, context, doctree):
 def setup(app):
     app.connect("doctree-read", mark_proof_word)
     app.connect("doctree-read", index_boxes)
+    app.connect("doctree-read", name_places)
     # After the extensions that add scripts for one page.
     app.connect("html-page-context", drop_second_copies, priority=900)
     app.connect("html-page-context", mend_markup)
