@@ -71,8 +71,11 @@ lint: .venv/dev ## what ruff and mypy find
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+# With these settings a reader does not see the menus of nbgrader, which the tests install; a lecturer's own lab has them.
+LAB := JUPYTER_CONFIG_PATH=.venv/etc/reader $(BIN)/jupyter lab
+
 lab: .venv/stamp ## open the chapters as notebooks in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/book/index.md $(LAB_FLAGS)
+	$(LAB) --notebook-dir=. --LabApp.default_url=/lab/tree/book/index.md $(LAB_FLAGS)
 
 serve: _build/html/index.html ## show the built site on localhost
 	@echo "http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
@@ -91,8 +94,9 @@ site-zip: book ## an offline edition of the site: _build/harmless-label-noise-VE
 pdf: .venv/stamp ## the book in print, by LaTeX: _build/harmless-label-noise-VERSION.pdf
 	@PYTHONPATH=book/_ext $(BIN)/python book/_ext/printed.py
 	@$(BIN)/jupyter-book config sphinx . > /dev/null
-	$(SPHINX) -q -b latex . _build/latex
-	cd _build/latex && latexmk -xelatex -interaction=nonstopmode -halt-on-error -quiet harmless-label-noise.tex
+	$(SPHINX) -b latex . _build/latex
+	@# By Sphinx's own rules, which tell the index's program how to sort.
+	$(MAKE) -C _build/latex LATEXMKOPTS="-interaction=nonstopmode -halt-on-error -quiet"
 	cp _build/latex/harmless-label-noise.pdf _build/harmless-label-noise-$(VERSION).pdf
 
 notebooks-check: .venv/test _build/html/index.html ## run every notebook that readers download (some five minutes)
@@ -120,8 +124,8 @@ clean: ## remove what was built and cached (.venv stays)
 _build/html/index.html:
 	@$(MAKE) book
 
-# The last commands but one make JupyterLab open .md files as notebooks, and kernels
-# start without a word. They write into .venv and touch nobody's own settings.
+# After the packages come settings, all in .venv: JupyterLab opens .md files as notebooks, `make lab` shows no menus of
+# nbgrader, kernels start without a word. Nobody's own settings are touched.
 .venv/stamp: requirements.txt pyproject.toml
 	@test -d .venv || $(PYTHON) -m venv .venv
 	$(BIN)/$(PIP) -r requirements.txt
@@ -130,7 +134,8 @@ _build/html/index.html:
 	@$(BIN)/jupytext-config --settings-file \
 	  .venv/etc/jupyter/labconfig/default_setting_overrides.json \
 	  set-default-viewer markdown myst
-	@mkdir -p .venv/etc/ipython
+	@mkdir -p .venv/etc/reader/labconfig .venv/etc/ipython
+	@echo '{"disabledExtensions": {"@jupyter/nbgrader": true}}' > .venv/etc/reader/labconfig/page_config.json
 	@echo 'c.IPKernelApp.log_level = 40' > .venv/etc/ipython/ipython_kernel_config.py
 	@touch $@
 

@@ -33,7 +33,7 @@ from softlabel.vote_models import (
     variance_inflation,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Alpha0Fit",

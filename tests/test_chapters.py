@@ -449,13 +449,13 @@ def copied(tmp_path_factory):
     return root
 
 
-def make(root):
+def make(root, builder="html"):
     """Build; the pages that were executed."""
     run = {"cwd": root, "check": True, "capture_output": True, "text": True}
     subprocess.run([Path(sys.executable).with_name("jupyter-book"), "config", "sphinx", "."], **run)
     recipe = re.search(r"^SPHINX := .*?(sphinx-build .*)$", (ROOT / "Makefile").read_text(), re.M)[1]
     env = {**os.environ, "PYTHONPATH": f"book/_ext:{root}"}
-    command = [sys.executable, "-m", "sphinx", *recipe.split()[1:], "-b", "html", ".", "_build/html"]
+    command = [sys.executable, "-m", "sphinx", *recipe.split()[1:], "-b", builder, ".", f"_build/{builder}"]
     done = subprocess.run(command, **{**run, "check": False}, env=env)
     assert done.returncode == 0, done.stderr
     return re.findall(r"(\w+)\.md: Executed notebook", done.stdout + done.stderr)

@@ -211,8 +211,10 @@ def test_style_sheets_fetch_nothing_from_outside(site):
     assert {name: found for name, found in sheets.items() if found} == {}
 
 
-@pytest.mark.parametrize("part, name", [("repository", "url"), ("html", "baseurl")])
-def test_address_stands_in_one_place(part, name):
+@pytest.mark.parametrize(
+    "part, name, kept_in", [("repository", "url", ["_config.yml"]), ("html", "baseurl", ["README.md", "_config.yml"])]
+)
+def test_addresses_stand_in_one_place_and_that_of_the_site_for_readers_too(part, name, kept_in):
     import yaml
 
     config = (ROOT / "_config.yml").read_text("utf8")
@@ -227,4 +229,4 @@ def test_address_stands_in_one_place(part, name):
         and not {".venv", ".git", "_build"} & set(path.relative_to(ROOT).parts)
         and address.split("//")[1] in path.read_text("utf8", errors="replace")
     ]
-    assert places == ["_config.yml"]
+    assert sorted(places) == kept_in

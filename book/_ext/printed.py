@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.addnodes import number_reference
 
 import publish
 
@@ -22,6 +23,7 @@ PROGRAMS = {
 FILES = {
     "unicode-math.sty": "texlive-latex-recommended",
     "tabulary.sty": "texlive-latex-extra",
+    "pzdr.tfm": "texlive-fonts-recommended",
     "latinmodern-math.otf": "fonts-lmodern",
     "FreeSerif.otf": "fonts-freefont-otf",
 }
@@ -55,13 +57,24 @@ def set_latex(app, config):
         "papersize": "a4paper",
         "pointsize": "10pt",
         "extraclassoptions": "openany,oneside",
+        "figure_align": "H",  # in a box, as that of a solution, nothing can float
         "releasename": "Version",
         "preamble": PREAMBLE + f"\\AtBeginDocument{{{lines}}}\n",
     }
 
 
-def number_within_chapters(app):
-    """Theorem 4.1, as on screen. Jupyter Book would have 4.4.1 in print."""
+def name_document(app):
+    """By the name of the book, which Jupyter Book alone would give it too late for `sphinx-build`."""
+    app.config.latex_documents = [
+        (app.config.root_doc, "harmless-label-noise.tex", app.config.html_title, app.config.author, "manual")
+    ]
+
+
+def number_within_chapters(app, *_):
+    """Theorem 4.1, as on screen. Jupyter Book would have 4.4.1 in print.
+
+    It is so again at the end, before the environment may be written: a setting that has changed would execute all pages anew.
+    """
     app.config.numfig_secnum_depth = 1
 
 
@@ -82,6 +95,18 @@ def fit_long_tables(app, doctree, docname):
             table["classes"].append("colwidths-given")
             for spec, lengths in zip(group.findall(nodes.colspec), columns):
                 spec["colwidth"] = min(max(8, *lengths), 40)
+
+
+def number_exercises(app, doctree, docname):
+    """References to exercises by their numbers; LaTeX does not count exercises."""
+    if app.builder.name != "latex":
+        return
+    numbers = {name: number for kinds in app.env.toc_fignumbers.values() for name, number in kinds.get("exercise", {}).items()}
+    for node in list(doctree.findall(number_reference)):
+        name = node.get("refid") or node["refuri"].partition("#")[2]
+        if name in numbers:
+            words = node["title"] % ".".join(map(str, numbers[name]))
+            node.replace_self(nodes.raw("", rf"\hyperref[exercise:{name}]{{{words}}}", format="latex"))
 
 
 def missing():
@@ -108,9 +133,12 @@ def main():
 
 def setup(app):
     app.connect("config-inited", set_latex)
+    app.connect("builder-inited", name_document)
     app.connect("builder-inited", number_within_chapters, priority=900)
     app.connect("doctree-resolved", fit_long_tables)
+    app.connect("doctree-resolved", number_exercises)
     app.connect("env-check-consistency", count_within_chapters)
+    app.connect("build-finished", number_within_chapters, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
