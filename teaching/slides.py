@@ -1,15 +1,13 @@
-"""Build the slides of one lecture, from the figures and numbers of the chapters.
+"""Build the slides of one lecture, from the figures and tables of the chapters that the build of the book has executed.
 
     python teaching/slides.py [FOLDER]     FOLDER/index.html (_build/slides)
 
-In `slides/lecture.md` a picture `![](PAGE.md#NAME)` is the figure NAME of that
-chapter, `{glue:text}`PAGE.md::KEY`` a number and `{glue:md}`PAGE.md::KEY`` a table
-that the chapter glued. Chapters that are not in the cache are executed first.
-What a browser needs comes along: the folder works without a network.
+In `slides/lecture.md` a picture `![](PAGE.md#NAME)` is the figure or the table NAME of that chapter, and `{eval}` stands
+before an expression in the names of the lecture's own cells. What a browser needs comes along: no network is needed.
 """
 
+import ast
 import importlib.util
-import os
 import re
 import shutil
 import sys
@@ -17,68 +15,56 @@ from pathlib import Path
 
 import jupytext
 import nbclient
+import nbformat
 import yaml
 from nbconvert import SlidesExporter
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "teaching" / "slides"
-PASTED = re.compile(r"\{glue:(text|md)\}`([^`:]+\.md)::([^`]+)`")
-PICTURE = re.compile(r"!\[\]\(([^)#]+\.md)#([\w-]+)\)")
+SHOWN = re.compile(r"!\[\]\(([^)#]+)\.md#([\w-]+)\)")
+EVAL = re.compile(r"\{eval\}`([^`]+)`")
 
 
-def outputs_of(notebook):
-    """Data and metadata of each output of an executed chapter."""
+def executed(page):
+    """A page of the book as the build has executed it."""
+    return nbformat.read(ROOT / "_build" / "jupyter_execute" / "book" / f"{page}.ipynb", as_version=4)
+
+
+def show(notebook, name, target):
+    """A figure, as a file in the folder of the slides, or a table of an executed chapter, as Markdown."""
     for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            yield cell, output.get("data", {}), output.get("metadata", {})
-
-
-def glued(notebook, key):
-    """What a chapter glued under a key, as Markdown."""
-    for _, data, metadata in outputs_of(notebook):
-        scrap = metadata.get("scrapbook", {})
-        if scrap.get("name") == key:
-            return data[f"{scrap['mime_prefix']}text/markdown"]
-    raise KeyError(f"nothing is glued as {key}")
-
-
-def figure(notebook, name):
-    """A chapter's figure as SVG, and its alternative text."""
-    for cell, data, _ in outputs_of(notebook):
         options = cell.metadata.get("mystnb", {})
-        if options.get("figure", {}).get("name") == name and "image/svg+xml" in data:
-            return data["image/svg+xml"], options["image"]["alt"]
-    raise KeyError(f"no figure is named {name}")
+        for output in cell.get("outputs", []) if options.get("figure", {}).get("name") == name else []:
+            if "text/markdown" in output.get("data", {}):
+                return f"\n{output.data['text/markdown']}\n"
+            if "image/svg+xml" in output.get("data", {}):
+                (target / f"{name}.svg").write_text(output.data["image/svg+xml"], encoding="utf8")
+                return f'<img src="{name}.svg" alt="{" ".join(options["image"]["alt"].split())}">'
+    raise KeyError(f"no cell shows a figure or a table of the name {name}")
 
 
-def fill(text, executed, target):
-    """Put figures and numbers into the Markdown of a slide."""
-
-    def draw(match):
-        page, name = match.groups()
-        svg, alt = figure(executed(page), name)
-        (target / f"{name}.svg").write_text(svg, encoding="utf8")
-        return f'<img src="{name}.svg" alt="{" ".join(alt.split())}">'
-
-    def paste(match):
-        kind, page, key = match.groups()
-        value = glued(executed(page), key)
-        return f"\n{value}\n" if kind == "md" else value
-
-    return PASTED.sub(paste, PICTURE.sub(draw, text))
+def run(lecture):
+    """Run the cells, then put the values of the expressions into the text."""
+    text = [cell for cell in lecture.cells if cell.cell_type == "markdown"]
+    expressions = [found for cell in text for found in EVAL.findall(cell.source)]
+    lecture.cells.append(nbformat.v4.new_code_cell(f"[{', '.join(expressions)}]"))
+    nbclient.execute(lecture)
+    values = iter(ast.literal_eval(lecture.cells.pop().outputs[0].data["text/plain"]))
+    for cell in text:
+        cell.source = EVAL.sub(lambda _: next(values), cell.source)
 
 
-def build(target, executed):
+def build(target, executed=executed):
     """Write the slides; `executed` gives the notebook of a page of the book."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     lecture = jupytext.read(HERE / "lecture.md", fmt="md:myst")
+    run(lecture)
     for cell in lecture.cells:
         if cell.cell_type == "markdown":
-            cell.source = fill(cell.source, executed, target)
+            cell.source = SHOWN.sub(lambda match: show(executed(match[1]), match[2], target), cell.source)
             if cell.source.startswith("#"):
                 cell.metadata["slideshow"] = {"slide_type": "slide"}
-    nbclient.execute(lecture)
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf8"))
     lecture.metadata["macros"] = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
     exporter = SlidesExporter(template_name="template", extra_template_basedirs=[str(HERE)])
@@ -97,13 +83,8 @@ def build(target, executed):
 
 
 def main():
-    sys.path.insert(0, str(ROOT / "book" / "_ext"))
-    os.chdir(ROOT)
-    import chapters
-
     target = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "_build" / "slides"
-    chapters.execute(report=print)
-    build(target, lambda page: chapters.executed(ROOT / "book" / page))
+    build(target)
     site = ROOT / "_build" / "html"
     if len(sys.argv) == 1 and site.exists():  # the lecturer's page links to them
         shutil.copytree(target, site / "slides", dirs_exist_ok=True)

@@ -18,7 +18,18 @@ ROOT = Path(__file__).resolve().parents[1]
 # What these look at needs the tools of the book (requirements.txt); all others need no more than `pip install '.[test]'`.
 BOOK = {
     f"test_{name}.py"
-    for name in ("browser", "chapters", "exercises", "explore", "notebooks", "publish", "site", "teaching", "without_data")
+    for name in (
+        "browser",
+        "chapters",
+        "exercises",
+        "explore",
+        "links",
+        "notebooks",
+        "publish",
+        "site",
+        "teaching",
+        "without_data",
+    )
 }
 collect_ignore = [] if find_spec("jupyter_book") else sorted(BOOK)
 

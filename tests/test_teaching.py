@@ -267,34 +267,37 @@ def test_points_given_by_a_person_count(graded, tmp_path):
 # The slides.
 
 PICTURE = nbformat.v4.new_output("display_data", {"image/svg+xml": "<svg/>"})
-GLUED = {"scrapbook": {"name": "key", "mime_prefix": "p/"}}
-NUMBER = nbformat.v4.new_output("display_data", {"p/text/markdown": "1.50"}, metadata=GLUED)
-OPTIONS = {"mystnb": {"figure": {"name": "fig-a"}, "image": {"alt": "a\nline"}}}
-CHAPTER = nbformat.v4.new_notebook(
-    cells=[nbformat.v4.new_code_cell(metadata=OPTIONS, outputs=[PICTURE]), nbformat.v4.new_code_cell(outputs=[NUMBER])]
-)
+TABLE = nbformat.v4.new_output("execute_result", {"text/markdown": "| a |\n|---|\n| 1 |"})
+CHAPTER = nbformat.v4.new_notebook(cells=[
+    nbformat.v4.new_code_cell(
+        metadata={"mystnb": {"figure": {"name": "fig-a"}, "image": {"alt": "a\nline"}}}, outputs=[PICTURE]),
+    nbformat.v4.new_code_cell(metadata={"mystnb": {"figure": {"name": "tab-a"}}}, outputs=[TABLE]),
+])  # fmt: skip
 
 
-def test_figures_and_numbers_of_a_chapter_are_put_in(tmp_path):
-    text = "![](a.md#fig-a) and {glue:text}`a.md::key`"
-    assert slides.fill(text, {"a.md": CHAPTER}.get, tmp_path) == '<img src="fig-a.svg" alt="a line"> and 1.50'
+def test_figures_and_tables_of_a_chapter_are_put_in(tmp_path):
+    assert slides.show(CHAPTER, "fig-a", tmp_path) == '<img src="fig-a.svg" alt="a line">'
     assert (tmp_path / "fig-a.svg").read_text() == "<svg/>"
+    assert "| 1 |" in slides.show(CHAPTER, "tab-a", tmp_path)
+    with pytest.raises(KeyError, match="fig-b"):
+        slides.show(CHAPTER, "fig-b", tmp_path)
 
 
-@pytest.mark.parametrize("text", ["![](a.md#fig-b)", "{glue:text}`a.md::other`"])
-def test_what_a_chapter_does_not_have_is_an_error(tmp_path, text):
-    with pytest.raises(KeyError):
-        slides.fill(text, {"a.md": CHAPTER}.get, tmp_path)
+def test_numbers_of_a_lecture_are_computed():
+    cells = [nbformat.v4.new_code_cell("x = 2"), nbformat.v4.new_markdown_cell("Of {eval}`f'{x:.1f}'` and {eval}`str(x)`.")]
+    lecture = nbformat.v4.new_notebook(cells=cells)
+    slides.run(lecture)
+    assert lecture.cells[1].source == "Of 2.0 and 2."
 
 
 @pytest.mark.slow
 def test_slides(executed_chapters, tmp_path):
-    slides.build(tmp_path / "slides", lambda page: executed_chapters[f"book/{page.removesuffix('.md')}"])
+    slides.build(tmp_path / "slides", lambda page: executed_chapters[f"book/{page}"])
     html = (tmp_path / "slides" / "index.html").read_text("utf8")
     page = BeautifulSoup(html, "html.parser")
     assert 12 <= len(page.select(".slides > section:has(h1, h2)")) <= 15
     assert find_outside(html) == []
-    assert "glue:" not in html and "Traceback" not in html
+    assert "{eval}" not in html and "Traceback" not in html
     for tag, key in (("img", "src"), ("script", "src"), ("link", "href")):
         for address in (node[key] for node in page.find_all(tag) if node.get(key)):
             assert address.startswith("data:") or (tmp_path / "slides" / address).exists(), address

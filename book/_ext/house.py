@@ -3,25 +3,12 @@
 import re
 
 from docutils import nodes
-from sphinx_proof.nodes import proof_node
 
 # What other extensions write, and what a screen reader makes sense of.
 MENDED = [
     # This name would hide the words of the summary, "Show code cell source".
     (re.compile(r'<summary aria-label="[^"]*">'), "<summary>"),
-    # The items of a list have to be list items.
-    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 ]
-
-
-def mark_proof_word(app, doctree):
-    """Make the word that opens a proof one that the style sheet can reach."""
-    for node in doctree.findall(proof_node):
-        text = next(node.findall(nodes.Text), "")
-        if text.startswith("Proof. "):
-            word = nodes.inline("", "Proof.", classes=["proof-word"])
-            rest = nodes.Text(text.removeprefix("Proof."))
-            text.parent.replace(text, [word, rest])
 
 
 def index_boxes(app, doctree):
@@ -34,24 +21,21 @@ def index_boxes(app, doctree):
             entries.append(("pair", f"{node['realtype']}; {title}", node["label"], "", None))
 
 
-def drop_second_copies(app, pagename, templatename, context, doctree):
-    """Keep one copy of each inline script, and none of Thebe's.
+def name_places(app, doctree):
+    """Whatever has a name on a page can be reached from another, `[text](page.md#name)`: MyST does it for headings only."""
+    places = app.env.metadata[app.env.docname].setdefault("myst_slugs", {})
+    names = {**{place: place for place in doctree.ids}, **doctree.nameids}
+    places.update((name, (0, place, "")) for name, place in names.items() if place and name not in places)
 
-    Sphinx runs some set-up twice, and `const` twice is an error. Thebe, which
+
+def drop_second_copies(app, pagename, templatename, context, doctree):
+    """Each script once, and none of Thebe's.
+
+    Some extensions add theirs twice, and `const` twice is an error. Thebe, which
     starts kernels from a page, does not work with this stack.
     """
-    seen = set()
-    kept = []
-    for script in context["script_files"]:
-        attributes = getattr(script, "attributes", {})
-        body = attributes.get("body")
-        name = f"{getattr(script, 'filename', script)}"
-        if "THEBE" in (body or "") or "thebe" in name or body in seen:
-            continue
-        if body:
-            seen.add(body)
-        kept.append(script)
-    context["script_files"] = kept
+    scripts = {script.attributes.get("body") or str(script.filename): script for script in context["script_files"]}
+    context["script_files"] = [script for key, script in scripts.items() if "thebe" not in key.lower()]
 
 
 def mend_markup(app, pagename, templatename, context, doctree):
@@ -61,8 +45,8 @@ def mend_markup(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.connect("doctree-read", mark_proof_word)
     app.connect("doctree-read", index_boxes)
+    app.connect("doctree-read", name_places)
     # After the extensions that add scripts for one page.
     app.connect("html-page-context", drop_second_copies, priority=900)
     app.connect("html-page-context", mend_markup)

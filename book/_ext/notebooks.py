@@ -64,8 +64,6 @@ def markdown(body, address, macros):
         junk.decompose()
     for a in soup.select("a[href]"):
         a["href"] = urljoin(address, a["href"])
-    for word in soup.select(".proof-word"):
-        word.name = "em"
     for k, cell in enumerate(soup.select("div.cell")):
         captions = [paragraph(soup, *title.contents) for title in cell.select("figcaption > p, caption")]
         cell.replace_with(paragraph(soup, f"@@cell {k}"), *captions)

@@ -5,11 +5,13 @@ import contextlib
 import hashlib
 import os
 import re
+from datetime import UTC, datetime, time
 from pathlib import Path
 
 import sphinx.builders
 from sphinx_proof.domain import ProofDomain
 
+import publish
 import softlabel
 from softlabel import datasets
 from softlabel.book.repository import repository_file
@@ -40,6 +42,9 @@ def available():
 
 def prepare(app, config):
     os.environ["TQDM_DISABLE"] = "1"  # progress bars would stand in the pages
+    # The date in the file of a figure: that of the last commit, and not another one in each build.
+    midnight = datetime.combine(publish.released(Path(app.srcdir)), time(), UTC)
+    os.environ.setdefault("SOURCE_DATE_EPOCH", f"{midnight.timestamp():.0f}")
     digest = hashlib.sha256("\0".join(available()).encode())
     for path in sorted(Path(softlabel.__file__).parent.rglob("*.*")):
         if path.suffix in (".py", ".yml", ".mplstyle") and path.name not in JUDGED_LATE:

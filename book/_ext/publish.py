@@ -135,8 +135,18 @@ def add_to_page(app, pagename, templatename, context, doctree):
     context["metatags"] += f'<script type="application/ld+json">{data}</script>\n'
 
 
+def write_sitemap(app, exception):
+    """Of all pages, also of those that this build had no need to write."""
+    if exception or app.builder.name != "html":
+        return
+    pages = [f"<url><loc>{app.config.html_baseurl}{name}.html</loc></url>" for name in sorted(app.env.found_docs)]
+    head = '<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+    (Path(app.outdir) / "sitemap.xml").write_text("\n".join([head, *pages, "</urlset>\n"]), encoding="utf8")
+
+
 def setup(app):
     app.connect("config-inited", set_addresses)
+    app.connect("build-finished", write_sitemap)
     # A browser lets no page read the others from a folder: results of a search
     # in the offline edition come without the sentences around the words.
     app.add_js_file(None, body=OFFLINE)

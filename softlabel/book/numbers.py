@@ -159,7 +159,7 @@ class show:
 def _text(value: object, spec: str, of_whole: str) -> str:
     if isinstance(value, str):
         text = re.sub(r"^-(?=\d)", MINUS, value)
-        return text + mark if any(c.isdigit() for c in text) and not text.endswith(mark or " ") else text
+        return text if not re.match(r"[−+<]?\s*[\d∞]", text) or (mark and mark in text) else text + mark
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return ""
     if isinstance(value, bool | np.bool_):
