@@ -282,7 +282,7 @@ Draw.
 mystnb:
   figure:
     caption: A line.
-    name: fig-new
+    name: fig-line
 ---
 import matplotlib.pyplot as plt
 plt.plot([0, 1]);
