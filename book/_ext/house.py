@@ -24,7 +24,7 @@ def index_boxes(app, doctree):
 def name_places(app, doctree):
     """Whatever has a name on a page can be reached from another, `[text](page.md#name)`: MyST does it for headings only."""
     places = app.env.metadata[app.env.docname].setdefault("myst_slugs", {})
-    names = {**{place: place for place in doctree.ids}, **doctree.nameids}
+    names = {place: place for node in doctree.findall(nodes.Element) for place in node["ids"]} | doctree.nameids
     places.update((name, (0, place, "")) for name, place in names.items() if place and name not in places)
 
 
