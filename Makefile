@@ -21,7 +21,7 @@ override SOFTLABEL_DATA := $(abspath $(SOFTLABEL_DATA))
 export SOFTLABEL_DATA
 endif
 
-.PHONY: help book site test test-slow test-without-data test-package coverage lint lab serve verdicts bench site-zip pdf \
+.PHONY: help book site test test-slow test-without-data test-package coverage lint lab serve verdicts studies bench site-zip pdf \
   notebooks-check assignments grade slides check check-slow clean
 .DEFAULT_GOAL := help
 
@@ -80,6 +80,9 @@ lab: .venv/stamp ## open the chapters as notebooks in JupyterLab
 serve: _build/html/index.html ## show the built site on localhost
 	@echo "http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+studies: .venv/stamp ## run the long simulations that are stale or unfinished, into book/studies (some minutes)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m softlabel.book.studies
 
 verdicts: .venv/stamp ## list every claim of the paper with its verdict
 	@test -e _build/verdicts.json || $(MAKE) book

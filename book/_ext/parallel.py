@@ -1,6 +1,5 @@
 """Sphinx extension: pages are read, and so executed, side by side, and anew when what they run has changed."""
 
-import ast
 import contextlib
 import hashlib
 import os
@@ -15,21 +14,10 @@ import publish
 import softlabel
 from softlabel import datasets
 from softlabel.book.repository import repository_file
+from softlabel.book.studies import code
 
 JUDGED_LATE = {"claims.py", "claims.yml"}  # the rule and the printed values
 FILE = re.compile(r'repository_file\("([^"]+)"\)')
-
-
-def code(path):
-    """A module without its docstrings and comments; another file as it is."""
-    text = path.read_text("utf8")
-    if path.suffix != ".py":
-        return text
-    module = ast.parse(text)
-    for node in ast.walk(module):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return ast.dump(module)
 
 
 def available():

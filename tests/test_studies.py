@@ -1,0 +1,115 @@
+"""Studies: their files are of the present code, whole, and the same however often a run was interrupted."""
+
+import csv
+import shutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from softlabel.book import studies
+from softlabel.book.studies import report_coverage
+
+FOLDER = ROOT / "book" / "studies"
+
+
+@pytest.mark.parametrize("name", studies.NAMES)
+def test_a_file_is_of_the_present_code_and_whole(name):
+    first, *rows = (FOLDER / f"{name}.csv").read_text("utf8").splitlines()
+    assert f"{first}\n" == studies.head(name), "stale: make studies"
+    cells = import_module(f"softlabel.book.studies.{name}").CELLS
+    stored = [{key: row[key] for key in cell} for cell, row in zip(cells, csv.DictReader(rows), strict=True)]
+    assert stored == [{key: str(value) for key, value in cell.items()} for cell in cells], "unfinished: make studies"
+
+
+def test_every_file_has_its_study_and_a_chapter_that_reads_it():
+    assert sorted(path.name for path in FOLDER.iterdir()) == [f"{name}.csv" for name in studies.NAMES]
+    texts = "".join(path.read_text("utf8") for path in (ROOT / "book").rglob("*.md"))
+    for name in studies.NAMES:
+        assert f'repository_file("book/studies/{name}.csv")' in texts
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package, to change."""
+    shutil.copytree(ROOT / "softlabel", tmp_path / "softlabel", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "module, old, new, stale",
+    [
+        ("book/studies/report_coverage.py", "n_resamples=200", "n_resamples=100", True),  # its own
+        ("overdispersion.py", "MANY = 40_000", "MANY = 50_000", True),  # imported
+        ("threads.py", "1 << 16", "1 << 15", True),  # imported by logistic.py
+        ("normal.py", "import numpy", "x = 1\nimport numpy", False),  # not imported
+        ("book/studies/approach.py", "5000", "6000", False),  # another study
+        ("overdispersion.py", '"""How much the votes', '"""How far the votes', False),
+        ("threads.py", '"""Rows of an array', '"""Lines of an array', False),  # a function's docstring
+        ("threads.py", "# numbers in an array", "# and its size", False),
+    ],
+)
+def test_what_makes_a_study_stale(copy, module, old, new, stale):
+    assert studies.head("report_coverage", copy) == studies.head("report_coverage")
+    path = copy / "softlabel" / module
+    text = path.read_text("utf8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), "utf8")
+    assert (studies.head("report_coverage", copy) != studies.head("report_coverage")) == stale
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Six cells of a study: where to stop, if anywhere, and which were computed."""
+    stop, computed, cell = [], [], report_coverage.cell
+
+    def noted(n, seed):
+        if seed in stop:
+            raise KeyboardInterrupt
+        computed.append(seed)
+        return cell(n, seed)
+
+    monkeypatch.setattr(report_coverage, "CELLS", report_coverage.CELLS[:6])
+    monkeypatch.setattr(report_coverage, "cell", noted)
+    return stop, computed
+
+
+@pytest.fixture
+def interrupted(small, tmp_path):
+    """File of a run that stopped before its fourth row, in a folder of its own."""
+    stop, computed = small
+    folder = tmp_path / "interrupted"
+    folder.mkdir()
+    stop.append(3)
+    with pytest.raises(KeyboardInterrupt):
+        studies.run("report_coverage", folder, n_jobs=1)
+    assert computed == [0, 1, 2]
+    stop.clear()
+    computed.clear()
+    return folder / "report_coverage.csv"
+
+
+@pytest.mark.parametrize("cut, computed", [(None, [3, 4, 5]), (-9, [2, 3, 4, 5])])  # -9: in the middle of a row
+def test_an_interrupted_run_goes_on_where_it_stopped(small, interrupted, tmp_path, cut, computed):
+    interrupted.write_text(interrupted.read_text()[:cut])
+    studies.run("report_coverage", interrupted.parent, n_jobs=1)
+    assert small[1] == computed
+    studies.run("report_coverage", tmp_path, n_jobs=1)
+    assert interrupted.read_bytes() == (tmp_path / interrupted.name).read_bytes()
+    written = interrupted.stat().st_mtime_ns
+    studies.run("report_coverage", interrupted.parent, n_jobs=1)
+    assert interrupted.stat().st_mtime_ns == written  # nothing is left to do
+
+
+def test_rows_of_other_code_are_computed_anew(small, interrupted):
+    interrupted.write_text(interrupted.read_text().replace("# code ", "# code 0"))
+    studies.run("report_coverage", interrupted.parent, n_jobs=1)
+    assert small[1] == [0, 1, 2, 3, 4, 5]
+
+
+def test_rows_do_not_depend_on_the_number_of_processes(monkeypatch, tmp_path):
+    monkeypatch.setattr(report_coverage, "CELLS", report_coverage.CELLS[:6])
+    studies.run("report_coverage", tmp_path, n_jobs=2)
+    ours, stored = (np.loadtxt(folder / "report_coverage.csv", delimiter=",", skiprows=2) for folder in (tmp_path, FOLDER))
+    np.testing.assert_allclose(ours, stored[:6], rtol=1e-5)  # six digits are stored
