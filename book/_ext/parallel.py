@@ -34,10 +34,13 @@ def prepare(app, config):
     midnight = datetime.combine(publish.released(Path(app.srcdir)), time(), UTC)
     os.environ.setdefault("SOURCE_DATE_EPOCH", f"{midnight.timestamp():.0f}")
     digest = hashlib.sha256("\0".join(available()).encode())
-    for path in sorted(Path(softlabel.__file__).parent.rglob("*.*")):
+    extensions = Path(__file__).parent.glob("*.py")
+    for path in sorted([*Path(softlabel.__file__).parent.rglob("*.*"), *extensions]):
         if path.suffix in (".py", ".yml", ".mplstyle") and path.name not in JUDGED_LATE:
             digest.update(f"{path.name}\0{code(path)}\0".encode())
     config.softlabel_code = digest.hexdigest()
+    # `jupyter-book build` would have the whole path, and so the book executed again after `make book`.
+    config.external_toc_path = Path(config.external_toc_path).name
     for extension in app.extensions.values():
         if extension.parallel_read_safe is None:
             extension.parallel_read_safe = True
