@@ -75,7 +75,7 @@ def run_all(sources):
 
 def build():
     """The book, by the command of the Makefile."""
-    subprocess.run(["make", "--no-print-directory", "site"], cwd=ROOT, check=True)
+    subprocess.run(["make", "--no-print-directory", "book"], cwd=ROOT, check=True)
 
 
 @pytest.fixture(scope="session")
