@@ -47,7 +47,7 @@ class Chapter:
     def prose(self):
         """The text without front matter, code, formulas, roles, addresses."""
         text = re.sub(r"\A---\n.*?\n---\n", "", self.text, flags=re.S)
-        text = re.sub(r"^(`{3,}|~{3,})\{?(code|code-cell|math)\b.*?^\1[`~]*$", "", text, flags=re.S | re.M)
+        text = re.sub(r"^(`{3,}|~{3,})\{?(code|code-cell|math|index)\b.*?^\1[`~]*$", "", text, flags=re.S | re.M)
         text = re.sub(r"^(`{3,}|~{3,})\w*$.*?^\1[`~]*$", "", text, flags=re.S | re.M)
         text = re.sub(r"\\begin\{(\w+\*?)\}.*?\\end\{\1\}", "", text, flags=re.S)
         text = re.sub(r"\$\$.*?\$\$", "", text, flags=re.S)
