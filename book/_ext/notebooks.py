@@ -63,7 +63,9 @@ def markdown(body, address, macros):
     for junk in soup.select("a.headerlink, .box-tests, script, style, link, button"):
         junk.decompose()
     for words in soup.find_all(string=re.compile("\n")):
-        if not words.find_parent("pre"):  # elsewhere a line that begins with "1." would be a list
+        if not words.find_parent(["pre", "script"]) and not words.find_parent(
+            class_="math"
+        ):  # elsewhere a line that begins with "1." would be a list
             words.replace_with(re.sub(r"\s*\n\s*", " ", words))
     for a in soup.select("a[href]"):
         a["href"] = urljoin(address, a["href"])
