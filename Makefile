@@ -103,7 +103,9 @@ pdf: .venv/stamp ## the book in print, by LaTeX: _build/harmless-label-noise-VER
 	cp _build/latex/harmless-label-noise.pdf _build/harmless-label-noise-$(VERSION).pdf
 
 notebooks-check: .venv/test _build/html/index.html ## run every notebook that readers download (some five minutes)
-	$(BIN)/pytest --nbmake --nbmake-timeout=600 -n 2 _build/html/notebooks
+	folder=$$(mktemp -d) && cp -r _build/html/notebooks $$folder && \
+	  OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -c /dev/null --nbmake --nbmake-timeout=600 -n 2 -q $$folder; \
+	  failed=$$?; rm -rf $$folder; exit $$failed
 
 assignments: .venv/teaching ## the student versions of both assignments
 	@$(BIN)/python teaching/course.py release
