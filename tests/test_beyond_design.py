@@ -112,10 +112,13 @@ def score_covariance(n, labellers, rate, rng, size=40_000):
     return score, parts
 
 
+def covariance_of_three_rates(n, labellers, g0, g_item, g_person):
+    return (g0 + (labellers - 1) * g_item + (n - 1) * g_person) / (n * labellers)
+
+
 def departure(score, parts, n, labellers, keep=(1, 1, 1)):
     """Largest distance of the empirical covariance from the formula, in standard errors."""
-    g0, g_item, g_person = (k * part for k, part in zip(keep, parts))
-    right = (g0 + (labellers - 1) * g_item + (n - 1) * g_person) / (n * labellers)
+    right = covariance_of_three_rates(n, labellers, *(k * part for k, part in zip(keep, parts)))
     products = score[:, :, None] * score[:, None, :]
     return (np.abs(products.mean(axis=0) - right) / (products.std(axis=0) / np.sqrt(len(score)))).max()
 
@@ -124,8 +127,8 @@ def test_three_rates_symbolically():
     """A sum over all pairs of votes, of any three covariances."""
     g0, g_item, g_person = sp.symbols("g0 gI gL")
     n, labellers = sp.symbols("n L", positive=True)
-    formula = (g0 + (labellers - 1) * g_item + (n - 1) * g_person) / (n * labellers)
-    swapped = (g0 + (n - 1) * g_item + (labellers - 1) * g_person) / (n * labellers)
+    formula = covariance_of_three_rates(n, labellers, g0, g_item, g_person)
+    swapped = covariance_of_three_rates(n, labellers, g0, g_person, g_item)
     for size in ((1, 4), (3, 1), (2, 3), (5, 4)):
         votes = [(j, who) for j in range(size[0]) for who in range(size[1])]
         covariance = {(True, True): g0, (True, False): g_item, (False, True): g_person, (False, False): 0}

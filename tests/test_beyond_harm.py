@@ -62,16 +62,25 @@ def distance(model, coef, n, value):
 # ------------------------------------------------------------------ A response with another link
 
 
+def regression(eta, a, c):
+    """Of any other feature on eta: condition 3."""
+    return a + c * eta
+
+
 def test_direction_survives_symbolically():
     """Two equations suffice: with E(x | eta) linear, the score along any other feature vanishes with those of 1 and eta."""
     a, c, q1, q2, q3, t1, t2, t3, w1, w2, w3 = sp.symbols("a c q1:4 t1:4 w1:4")
     etas, rest = (-1, 0, 2), [w1 * (q1 - t1), w2 * (q2 - t2), w3 * (q3 - t3)]
     first, second = sum(rest), sum(e * r for e, r in zip(etas, rest))
-    other = sum((a + c * e) * r for e, r in zip(etas, rest))
+    other = sum(regression(e, a, c) * r for e, r in zip(etas, rest))
     assert sp.expand(other - a * first - c * second) == 0
     # Negative: not with a curved regression.
     curved = sum((a + c * e**2) * r for e, r in zip(etas, rest))
     assert sp.expand(curved - a * first - c * second) != 0
+
+
+def worth_of_link(lam, h, w0, g):
+    return (lam * h) ** 2 / (w0 * g)
 
 
 def test_worth_symbolically():
@@ -85,7 +94,7 @@ def test_worth_symbolically():
         J, fisher = f * diagonal(1, 0), diagonal(w0, w2)
         H, G = diagonal(h, h2), diagonal(g, g2)
         omega = (J * fisher.inv()).trace() / (J / lam**2 * H.inv() * G * H.inv()).trace()
-        assert sp.simplify(omega - (lam * h) ** 2 / (w0 * g)) == 0
+        assert sp.simplify(omega - worth_of_link(lam, h, w0, g)) == 0
         for slip in (lam * h**2 / (w0 * g), h**2 / (w0 * g), (lam * h) ** 2 / g, w0 * g / (lam * h) ** 2):
             assert sp.simplify(omega - slip) != 0
 
@@ -158,6 +167,7 @@ def beta_binomial(m, s, tau, a):
 
 
 HALF = sp.Rational(1, 2)
+STRETCH = sp.pi / sp.sqrt(3)  # of the slope of a majority, in roots of kappa
 
 
 def test_last_vote_and_stretch_symbolically():
@@ -175,11 +185,11 @@ def test_last_vote_and_stretch_symbolically():
     normal = 2 * sp.integrate(u * sp.erfc(u / sp.sqrt(2)) / 2, (u, 0, sp.oo))
     logistic = 2 * sp.Sum((-1) ** (sp.Symbol("j") + 1) / sp.Symbol("j") ** 2, (sp.Symbol("j"), 1, sp.oo)).doit() / k**2
     assert sp.simplify(normal - sp.Rational(1, 2)) == 0 and sp.simplify(logistic - sp.pi**2 / (6 * k**2)) == 0
-    assert sp.solve(normal - logistic, k) == [sp.pi / sp.sqrt(3)]
+    assert sp.solve(normal - logistic, k) == [STRETCH]
 
 
 def root_constant(model):
-    k = np.pi / np.sqrt(3)
+    k = float(STRETCH)
     g0 = integrate.quad(lambda u: special.ndtr(u) * (1 - 2 * expit(k * u)) + expit(k * u) ** 2, -30, 30)[0]
     f0 = stats.norm.pdf(model.delta / 2) / model.delta
     return f0 / (2 * g0 * model.fisher_information()[0, 0])
@@ -247,6 +257,11 @@ def response_variance(q, u, m):
     return lambda eta: u(eta) + (q(eta) * (1 - q(eta)) - u(eta)) / m
 
 
+def crossing(A, B):
+    """The m from which on votes are worth more than true labels, 1 / worth = A + B / m."""
+    return B / (1 - A)
+
+
 HABITS = [("distorter", 0.5), ("copyist", 0.2), ("guesser", 0.2)]
 
 
@@ -254,12 +269,9 @@ def test_variance_and_crossing_symbolically():
     q, u, A, B, k, rho, alpha = sp.symbols("q u A B k rho alpha0", positive=True)
     tau, e1, e2, g = sp.symbols("tau e1 e2 g", positive=True)
     m = sp.symbols("m", positive=True)
-    v = u + (q * (1 - q) - u) / m
+    v = response_variance(lambda eta: q, lambda eta: u, m)(None)
     assert sp.simplify(v - (m * q * (1 - q) + m * (m - 1) * u) / m**2) == 0
-    assert (
-        sp.solve(A + B / m - 1, m) == [sp.simplify(B / (1 - A))]
-        or sp.simplify(sp.solve(A + B / m - 1, m)[0] - B / (1 - A)) == 0
-    )
+    assert sp.simplify(sp.solve(A + B / m - 1, m)[0] - crossing(A, B)) == 0
     # The distorter: kappa / k.
     worth = 1 / (k * (rho + (1 - rho) / m)).subs(rho, 1 / (1 + alpha))
     assert sp.simplify(worth - m * (1 + alpha) / (m + alpha) / k) == 0
@@ -307,8 +319,7 @@ def test_worth_is_harmonic_in_m(kind, size):
         for m in (2, 5, 50):
             assert 1 / worth(m) == pytest.approx(A + B / m, rel=1e-9)
         if A < 1:
-            crossing = B / (1 - A)
-            assert worth(crossing * 0.99) < 1 < worth(crossing * 1.01)
+            assert worth(crossing(A, B) * 0.99) < 1 < worth(crossing(A, B) * 1.01)
         else:
             assert worth(1e9) < 1
     assert A < 1

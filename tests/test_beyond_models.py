@@ -170,14 +170,9 @@ def test_unequal_numbers_symbolically():
 
     mean, square = expected(numbers), expected([k**2 for k in numbers])
     once, best = (worth.subs(at(weights)) for weights in ((1, 1, 1), [(1 + a) / (k + a) for k in numbers]))
-    assert sp.simplify(once - mean**2 * (1 + a) / (square + a * mean)) == 0
-    assert (
-        sp.simplify(
-            best.subs(q[2], 1 - q[0] - q[1])
-            - (1 + a) * expected([sp.Integer(k) / (k + a) for k in numbers]).subs(q[2], 1 - q[0] - q[1])
-        )
-        == 0
-    )
+    arrays = np.array([sp.Integer(k) for k in numbers]), np.array(q)
+    assert sp.simplify(once - pooled(*arrays, a)) == 0
+    assert sp.simplify(best - weighted(*arrays, a)) == 0
     assert is_best([(1 + a) / (k + a) for k in numbers])
     # Negative: other weights are not the best, other formulas are not the worth.
     for weights in ((1, 1, 1), [sp.Rational(1, k) for k in numbers], [(k + a) / (1 + a) for k in numbers]):
@@ -265,6 +260,17 @@ def probability(s, labellers, t):
     return sp.binomial(labellers, s) * rise[0] * rise[1] / rise[2]
 
 
+def information_of_one_item(P, labellers, t):
+    """Of tau and omega, from the probabilities of the counts."""
+    A = [sum(P[k + 1 :]) / (t + k * w) ** 2 for k in range(labellers)]
+    B = [sum(P[: labellers - k]) / (1 - t + k * w) ** 2 for k in range(labellers)]
+    return {
+        (t, t): sum(A) + sum(B),
+        (t, w): sum(k * (A[k] - B[k]) for k in range(labellers)),
+        (w, w): sum(k**2 * (A[k] + B[k] - 1 / (1 + k * w) ** 2) for k in range(labellers)),
+    }
+
+
 @pytest.mark.parametrize("labellers", [2, 3])
 def test_joint_information_symbolically(labellers):
     """As identities in omega, at three fractions tau.
@@ -278,13 +284,7 @@ def test_joint_information_symbolically(labellers):
         - sum(sp.log(1 + k * w) for k in range(labellers))
         for s in range(labellers + 1)
     ]
-    A = [sum(P[k + 1 :]) / (t + k * w) ** 2 for k in range(labellers)]
-    B = [sum(P[: labellers - k]) / (1 - t + k * w) ** 2 for k in range(labellers)]
-    claimed = {
-        (t, t): sum(A) + sum(B),
-        (t, w): sum(k * (A[k] - B[k]) for k in range(labellers)),
-        (w, w): sum(k**2 * (A[k] + B[k] - 1 / (1 + k * w) ** 2) for k in range(labellers)),
-    }
+    claimed = information_of_one_item(P, labellers, t)
     for (u, v), formula in claimed.items():
         squares = sum(p * log.diff(u) * log.diff(v) for p, log in zip(P, logs))
         points = [{t: value, w: k} for value, k in product(sp.sympify("1/7, 1/2, 4/5"), range(1, 21))]

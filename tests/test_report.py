@@ -125,6 +125,11 @@ def bought(m, alpha0, cost_item=1.0, cost_vote=1.0):
     return parts.advice(parts.spending(np.full(3, float(m)), Interval(*[alpha0] * 3), cost_item, cost_vote))
 
 
+def in_favour_of_votes(m, alpha0, c0, c1):
+    """One more vote pays as long as this is positive."""
+    return alpha0 * c0 - c1 * m * (m + 1)
+
+
 @pytest.mark.parametrize("alpha0", [1e-9, 0.5, 3.0, 12.0, 1e9])
 def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0):
     for c0, c1 in ((1, 1), (10, 1), (0.2, 1), (3, 7)):
@@ -132,9 +137,9 @@ def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0):
         worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 40)]
         assert best.value >= 40 or np.isclose(worth[int(best.value) - 1], max(worth), rtol=1e-9)
         for m in range(1, 12):
-            rule = m * (m + 1) - alpha0 * c0 / c1
-            if abs(rule) > 1e-6:
-                assert bought(m, alpha0, c0, c1) == ("more votes" if rule < 0 else "more items")
+            rule = in_favour_of_votes(m, alpha0, c0, c1)
+            if abs(rule) > 1e-6 * c1:
+                assert bought(m, alpha0, c0, c1) == ("more votes" if rule > 0 else "more items")
 
 
 def test_one_more_vote_symbolically():
@@ -142,7 +147,7 @@ def test_one_more_vote_symbolically():
     m, a, c0, c1 = sp.symbols("m alpha0 c0 c1", positive=True)
     gain = (m + 1) * (m + a) / ((m + 1 + a) * m) - 1
     top = sp.numer(sp.together(gain - c1 / (c0 + c1 * m)))
-    assert sp.expand(top - (a * c0 - c1 * m * (m + 1))) == 0
+    assert sp.expand(top - in_favour_of_votes(m, a, c0, c1)) == 0
     one, two, w = sp.symbols("m1 m2 w", positive=True)
     mean, square = ((1 - w) * one**r + w * two**r for r in (1, 2))
     meat = (1 - w) * one * (one + a) / (1 + a) + w * two * (two + a) / (1 + a)

@@ -1,13 +1,13 @@
 """The sharper form of Theorem 1: any votes of mean m tau and variance phi m tau (1 - tau) carry (m / phi) I_LR.
 
-Symbolically, with equally correlated votes that are not Dirichlet-multinomial, and negatively; and the curvature J of the
-error rate, f(0) / 4 E[x x' | eta = 0].
+Symbolically, with equally correlated votes that are not Dirichlet-multinomial, and negatively.
 """
 
 import numpy as np
 import pytest
 import sympy as sp
-from test_theorems import FAR, GENERAL, MODEL, NEAR, departure, simulate
+from test_boxes import three_point
+from test_theorems import FAR, GENERAL, MODEL, NEAR, departure, is_zero, simulate
 
 M, RHO = 4, 0.5
 PHI = 1 + (M - 1) * RHO
@@ -39,14 +39,38 @@ def three_points():
     return t, lambda weights: sum((w[j] * weights[j] * X[j] * X[j].T for j in range(3)), sp.zeros(2))
 
 
+def effective(labellers, phi):
+    """So many true labels an item."""
+    return labellers / phi
+
+
+def copied(tau, labellers):
+    """P(S = 0, ..., m) if all repeat the first one with probability rho."""
+    alone = [sp.binomial(labellers, s) * tau**s * (1 - tau) ** (labellers - s) for s in range(labellers + 1)]
+    together = [1 - tau, *[0] * (labellers - 1), tau]
+    return [(1 - rho) * p + rho * q for p, q in zip(alone, together)]
+
+
 def test_information_symbolically():
+    """H and G from the likelihood and the distribution of the votes: any one of two votes, and one of three."""
     t, expectation = three_points()
     fisher = expectation([s * (1 - s) for s in t])
-    H, G = m * fisher, expectation([phi * m * s * (1 - s) for s in t])
-    information = H * G.inv() * H
-    assert all(sp.simplify(e) == 0 for e in information - m / phi * fisher)
-    for altered in (m * phi, m, 1 / phi, m / phi**2, (m / phi) ** 2):
-        assert any(sp.simplify(e) != 0 for e in information - altered * fisher), altered
+    point = dict(zip(sorted(fisher.free_symbols, key=str), sp.sympify("5/8, 11/13, 1/9, 2/7, 1/3, 1/5")))
+    tau, eta = sp.symbols("tau", positive=True), sp.symbols("eta", real=True)
+    for distribution, ratio in ((three_point(tau, phi), phi), (copied(tau, 3), 1 + 2 * rho)):
+        size = len(distribution) - 1
+        logs = [s * eta - size * sp.log(1 + sp.exp(eta)) for s in range(size + 1)]
+        score, square, curved = (
+            sp.factor(sum(p * f(log).subs(eta, sp.log(tau / (1 - tau))) for p, log in zip(distribution, logs)))
+            for f in (lambda g: g.diff(eta), lambda g: g.diff(eta) ** 2, lambda g: -g.diff(eta, 2))
+        )
+        assert sp.simplify(score) == 0
+        H, G = (expectation([weight.subs(tau, s) for s in t]) for weight in (curved, square))
+        # H G^-1 H = c I_LR without an inverse: G = H I_LR^-1 H / c.
+        product = H * fisher.inv() * H
+        assert is_zero(effective(size, ratio) * G - product)
+        for altered in (size * ratio, size, 1 / ratio, size / ratio**2, (size / ratio) ** 2):
+            assert not is_zero((altered * G - product).subs(point)), altered
 
 
 def test_the_model_of_the_paper_and_design_effect_of_kish():
@@ -60,13 +84,17 @@ def test_the_model_of_the_paper_and_design_effect_of_kish():
     v = sp.symbols("v", positive=True)
     assert sp.simplify(m * v + m * (m - 1) * rho * v - correlated * m * v) == 0
     # Between one labeller and m; 1 / rho at most, however many.
-    effective = m / correlated
-    assert effective.subs(rho, 0) == m and sp.simplify(effective.subs(rho, 1)) == 1
-    assert sp.limit(effective, m, sp.oo) == 1 / rho
+    worth = effective(m, correlated)
+    assert worth.subs(rho, 0) == m and sp.simplify(worth.subs(rho, 1)) == 1
+    assert sp.limit(worth, m, sp.oo) == 1 / rho
+
+
+def forced_variance(tau, c):
+    return m**2 / c * tau * (1 - tau)
 
 
 def test_converse_symbolically():
-    """I_M = c I_LR forces the variance m^2 tau (1 - tau) / c at every point: x x' of three points are independent."""
+    """Part (a): I_M = c I_LR forces the variance at every point, as x x' of three points are independent."""
     t, expectation = three_points()
     c = sp.symbols("c", positive=True)
     v = sp.symbols("v1:4", positive=True)  # any variances
@@ -75,7 +103,7 @@ def test_converse_symbolically():
     equations = list(m**2 * fisher - c * G)
     (solution,) = sp.solve(equations, v, dict=True)
     for j in range(3):
-        assert sp.simplify(solution[v[j]] - m**2 / c * t[j] * (1 - t[j])) == 0
+        assert sp.simplify(solution[v[j]] - forced_variance(t[j], c)) == 0
 
 
 # ------------------------------------------------------------------ votes that are not Dirichlet-multinomial
@@ -99,7 +127,7 @@ def correlated_fits():
 
 
 def test_information_of_correlated_votes(correlated_fits):
-    assert departure(correlated_fits, MODEL, M / PHI * MODEL.fisher_information()) < NEAR
+    assert departure(correlated_fits, MODEL, effective(M, PHI) * MODEL.fisher_information()) < NEAR
     np.testing.assert_allclose(correlated_fits.mean(axis=0), MODEL.coef, atol=0.01)  # bias O(1 / n), as for Theorem 1
 
 
@@ -114,9 +142,9 @@ def test_information_of_correlated_votes_elsewhere(labellers, rho_):
         return as_counts(common_opinion(tau, labellers, rho_, rng))
 
     coef = simulate(GENERAL, votes, seed=22, size=1000)
-    effective = labellers / (1 + (labellers - 1) * rho_)
-    assert departure(coef, GENERAL, effective * GENERAL.fisher_information()) < NEAR
-    assert departure(coef, GENERAL, 2 * effective * GENERAL.fisher_information()) > FAR
+    information = effective(labellers, 1 + (labellers - 1) * rho_) * GENERAL.fisher_information()
+    assert departure(coef, GENERAL, information) < NEAR
+    assert departure(coef, GENERAL, 2 * information) > FAR
 
 
 # ------------------------------------------------------------------ negative: another variance
@@ -155,6 +183,3 @@ def test_the_grid_of_multiples_would_find_the_right_one(correlated_fits):
     multiples = np.linspace(0.5, 20, 400)
     distances = [departure(correlated_fits, MODEL, c * fisher) for c in multiples]
     assert min(distances) < NEAR and multiples[np.argmin(distances)] == pytest.approx(M / PHI, rel=0.05)
-
-
-# ------------------------------------------------------------------ J

@@ -73,7 +73,7 @@ def is_zero(matrix):
 def test_votes_have_mean_m_tau_and_inflated_variance():
     tau, mean, variance = beta_binomial_moments()
     assert sp.simplify(mean - m * tau) == 0
-    assert sp.simplify(variance - m * tau * (1 - tau) * (m + a) / (1 + a)) == 0
+    assert sp.simplify(variance - m * tau * (1 - tau) * m / FACTOR) == 0
     # Negative: neither the binomial variance nor the factor upside down.
     assert sp.simplify(variance - m * tau * (1 - tau)) != 0
     assert sp.simplify(variance - m * tau * (1 - tau) * (1 + a) / (m + a)) != 0
@@ -94,17 +94,36 @@ def test_theorem_1_symbolically():
     assert is_zero((H.inv() * G * H.inv()).inv() - factor * fisher)
 
 
+def curvature(delta, cut):
+    """J = f(0) / 4 E[x x' | eta = 0] in canonical coordinates, for classes whose boundary is at t = cut."""
+    prior = 1 / (1 + sp.exp(delta * cut))
+    f = sum(q * sp.exp(-((cut - mean) ** 2) / 2) for q, mean in ((prior, delta / 2), (1 - prior, -delta / 2)))
+    density = f / (sp.sqrt(2 * sp.pi) * delta)
+    return density / 4 * sp.Matrix([[1, cut, 0], [cut, cut**2, 0], [0, 0, 1]])
+
+
 def test_theorem_2_symbolically():
-    """trace(J I_LR^-1) / trace(J I_M^-1) for any J, once I_M is a multiple of I_LR."""
-    j11, j12, j22, i11, i12, i22 = sp.symbols("j11 j12 j22 i11 i12 i22")
-    J, fisher = sp.Matrix([[j11, j12], [j12, j22]]), sp.Matrix([[i11, i12], [i12, i22]])
+    """J is half the second derivative of the error rate, and the ratio of the traces that of the votes' sandwich."""
+    b, delta, cut = sp.symbols("b1:4", real=True), sp.symbols("delta", positive=True), sp.symbols("cut", real=True)
+    prior, spread = 1 / (1 + sp.exp(delta * cut)), sp.sqrt(b[1] ** 2 + b[2] ** 2)
 
-    def ratio(factor):
-        return sp.simplify((J * fisher.inv()).trace() / (J * (factor * fisher).inv()).trace())
+    def below(z):  # the normal distribution function
+        return (1 + sp.erf(z / sp.sqrt(2))) / 2
 
-    assert sp.simplify(ratio(FACTOR) - FACTOR) == 0
+    error = prior * below(-(b[0] + b[1] * delta / 2) / spread) + (1 - prior) * below((b[0] - b[1] * delta / 2) / spread)
+    best = dict(zip(b, (-delta * cut, delta, 0)))
+    assert all(sp.simplify(error.diff(bi).subs(best)) == 0 for bi in b)
+    assert is_zero(sp.hessian(error, b).subs(best) / 2 - curvature(delta, cut))
+    # Any J, and fractions for the distribution of the features.
+    fisher, H, G = sandwich()
+    free = sorted(fisher.free_symbols, key=str)
+    fisher, H, G = (M.subs(dict(zip(free, sp.sympify("5/8, 11/13, 1/9, 2/7, 1/3, 1/5")))) for M in (fisher, H, G))
+    j11, j12, j22 = sp.symbols("j11 j12 j22")
+    J = sp.Matrix([[j11, j12], [j12, j22]])
+    ratio = sp.cancel((J * fisher.inv()).trace() / (J * H.inv() * G * H.inv()).trace())
+    assert sp.simplify(ratio - FACTOR) == 0
     for name, altered in ALTERED.items():
-        assert sp.simplify(ratio(altered(m, a)) - FACTOR) != 0, name
+        assert sp.simplify(ratio - altered(m, a)) != 0, name
 
 
 def test_remark_1_symbolically():
