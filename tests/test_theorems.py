@@ -317,3 +317,19 @@ def test_labels_from_the_posterior_are_often_wrong_and_yet_harmless():
     assert (draw_labels(MODEL.posterior(Y), z, rng) != z).mean() > 0.2
     mean, se = excess(simulate(MODEL, draw_labels, seed=10))
     assert abs(mean - MODEL.excess_error()) < 4 * se + 0.01 * mean  # as for Theorem 2
+
+
+@pytest.mark.parametrize(("factor", "holds"), [(1 / 4, True), (1 / 2, False)])
+def test_curvature_without_normal_classes(factor, holds):
+    """J = f(0) E(x x^T | eta = 0) / 4 for a t-distributed y1, y2 normal around y1 / 2, and eta = 1/2 + y1."""
+    y1, step = np.linspace(-100.5, 99.5, 400_001, retstep=True)
+    cost = step * stats.t.pdf(y1, 5) * np.tanh(abs(0.5 + y1) / 2)
+
+    def excess(d):
+        score = 0.5 + y1 + d[0] + (d[1] + d[2] / 2) * y1  # its mean, given y1
+        return cost @ stats.norm.cdf(-np.sign(0.5 + y1) * score / abs(d[2]))
+
+    d, on_boundary = np.array([0.3, -0.5, 1]), np.array([1, -0.5, -0.25])
+    J = factor * stats.t.pdf(-0.5, 5) * (np.outer(on_boundary, on_boundary) + np.diag([0, 0, 1]))
+    coarse, fine = ((excess(h * d) + excess(-h * d)) / (2 * h**2) / (d @ J @ d) for h in (1 / 20, 1 / 40))
+    assert (abs((4 * fine - coarse) / 3 - 1) < 1e-3) == holds
