@@ -52,6 +52,16 @@ def add_marks(app, doctree, docname):
             box.insert(1, marks(Path(app.srcdir), app.config, box["label"]))
 
 
+def note_lines(app, config):
+    """Where the tests stand; if that changes, pages are written anew."""
+    root = Path(app.srcdir)
+    names = sorted({name for kinds in tests_by_box(root).values() for tests in kinds.values() for name in tests})
+    places = [(name, lines_of(root / name.partition("::")[0])[name.partition("::")[2]]) for name in names]
+    config.box_tests = repr((places, tests_by_box(root)))
+
+
 def setup(app):
+    app.add_config_value("box_tests", "", "html", [str])
+    app.connect("config-inited", note_lines)
     app.connect("doctree-resolved", add_marks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
