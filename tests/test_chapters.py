@@ -407,6 +407,7 @@ mystnb:
 ---
 import matplotlib.pyplot as plt
 
+plt.style.use("softlabel.book.style")
 %config InlineBackend.figure_formats = ["svg"]
 plt.plot([0, x]);
 ```
