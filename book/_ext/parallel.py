@@ -34,7 +34,7 @@ def prepare(app, config):
     midnight = datetime.combine(publish.released(Path(app.srcdir)), time(), UTC)
     os.environ.setdefault("SOURCE_DATE_EPOCH", f"{midnight.timestamp():.0f}")
     digest = hashlib.sha256("\0".join(available()).encode())
-    extensions = Path(__file__).parent.glob("*.py")
+    extensions = Path(__file__).resolve().parent.glob("*.py")  # however the path was given
     for path in sorted([*Path(softlabel.__file__).parent.rglob("*.*"), *extensions]):
         if path.suffix in (".py", ".yml", ".mplstyle") and path.name not in JUDGED_LATE:
             digest.update(f"{path.name}\0{code(path)}\0".encode())
