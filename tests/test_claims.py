@@ -13,7 +13,7 @@ from conftest import soup_of
 from reference import R_ALPHA0
 
 from softlabel import ConvergenceWarning, TwoClassNormal, datasets, relative_efficiency, simulate_relative_efficiency
-from softlabel.book import claims
+from softlabel.book import claims, numbers
 from softlabel.book.standin import gastroenterology_stand_in
 
 # The tables of the paper, transcribed by hand a second time; alpha0 = 1, 10, 100, 1000 down the rows.
@@ -200,6 +200,21 @@ def test_counts():
     assert claims.count("all") == len(claims.ledger()) == claims.count("not checked", found={})
     elsewhere = {"fig1.gastro.n": {"value": 76.0, "se": 0.0, "chapter": "a"}, "fig1.gastro.m": {"reason": "no file"}}
     assert claims.count("agrees", found=elsewhere) == 1
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: claims.count("agree"), "'agrees', 'differs'.*got 'agree'"),
+    (lambda: claims.count("all", "tabel1.*"), "fits 'tabel1"),
+    (lambda: claims.printed("theorem2.are"), "theorem2.are.* without a number"), (lambda: claims.check({}), "values is empty"),
+    (lambda: claims.check({"fig1.gastro.n": (76, 0, 1)}), r"fig1.gastro.n.* pair .*\(76, 0, 1\)"),
+])  # fmt: skip
+def test_a_slip_is_an_error_and_no_zero_on_the_page(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_a_share_that_is_no_number_is_no_fraction():
+    assert numbers.about(float("nan")) == "nan%"  # which the scan of the pages finds
 
 
 def test_what_a_chapter_has_looked_up():

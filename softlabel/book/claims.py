@@ -139,14 +139,21 @@ def check(values: Mapping[str, Any], data: VoteData | None = None) -> "Checked":
     gastro.alpha0.truth: agrees, 5.4739 here, 5.47 printed, tolerance 0.005
     table1.m5.alpha1.delta1: agrees, 1.7 here, 1.58 printed, tolerance 0.32
     """
-    found = {id: _record(id, *(value if isinstance(value, tuple) else (value,))) for id, value in values.items()}
+    if not values:
+        raise ValueError("values is empty: it needs at least one claim, by its id")
+    found = {}
+    for id, value in values.items():
+        pair = value if isinstance(value, tuple) else (value, 0.0)
+        if len(pair) != 2:
+            raise ValueError(f"claim {id!r} needs a value, or a pair of a value and its standard error, got {value!r}")
+        found[id] = _record(id, *pair)
     if data is not None and data.source.startswith("simulated"):
         found = {id: {"reason": "the data files could not be had"} for id in found}
     recorded.update(found)
     return Checked([judge(id, **record) for id, record in found.items()])
 
 
-def _record(id: str, value: Any, se: float = 0.0) -> dict[str, Any]:
+def _record(id: str, value: Any, se: float) -> dict[str, Any]:
     entry = _entry(id)
     if isinstance(value, bool | np.bool_) != (entry.printed is None):
         kind = "True or False" if entry.printed is None else "a number"
@@ -194,7 +201,7 @@ def printed(id: str) -> str:
     >>> printed("fig2.error_share")
     '24%'
     """
-    return str(_entry(id).printed)
+    return _entry(id)._digits
 
 
 def count(verdict: str, *patterns: str, found: Mapping[str, Any] | None = None) -> int:
@@ -206,6 +213,11 @@ def count(verdict: str, *patterns: str, found: Mapping[str, Any] | None = None) 
     12
     """
     records = recorded if found is None else found
+    if verdict not in ("agrees", "differs", "not checked", "all"):
+        raise ValueError(f"verdict must be 'agrees', 'differs', 'not checked' or 'all', got {verdict!r}")
+    for pattern in patterns:
+        if not any(fnmatch(id, pattern) for id in ledger()):
+            raise ValueError(f"no claim in claims.yml fits {pattern!r}")
     ids = [id for id in ledger() if any(fnmatch(id, pattern) for pattern in patterns or ["*"])]
     return sum(verdict in ("all", judge(id, **records.get(id, {})).verdict) for id in ids)
 

@@ -110,7 +110,7 @@ def about(share: float) -> str:
     ('half', 'about nine in ten', 'about half', '4%')
     """
     nearest = min(FRACTIONS, key=lambda fraction: abs(fraction - share))
-    if abs(nearest - share) > 0.03:
+    if not abs(nearest - share) <= 0.03:  # nor for nan
         return percent(share)
     return ("" if abs(nearest - share) < 0.005 else "about ") + FRACTIONS[nearest] + mark
 
