@@ -306,6 +306,33 @@ def test_table_1_agrees(seed):
     assert verdict_on("table1.m5.alpha10.delta1", frame["re"][0], frame["re_se"][0]).verdict == "differs"
 
 
+def whole_table(formula):
+    """Chi-square of the printed Table 1 on 48 degrees of freedom, and its common factor over a formula with the standard error.
+
+    The excess errors of p = 2 features are nearly exponential, and the twelve cells of a panel share the numerator: any two have
+    the correlation 1/2, and the inverse of that matrix is 2 (I - 1 1' / 13).
+    """
+    chi2 = up = information = 0.0
+    for delta in (1, 2, 3, 4):
+        panel = [(m, a, claims.ledger()[f"table1.m{m}.alpha{a}.delta{delta}"]) for m in TABLE_1 for a in ALPHAS]
+        d = np.array([np.log(cell.value / formula(m, a)) for m, a, cell in panel])
+        z, one = (x / [float(cell.se) / cell.value for *_, cell in panel] for x in (d, np.ones(12)))
+        chi2 += 2 * (z @ z - z.sum() ** 2 / 13)
+        up += 2 * (z @ one - z.sum() * one.sum() / 13)
+        information += 2 * (one @ one - one.sum() ** 2 / 13)
+    return chi2, np.exp(up / information), information**-0.5
+
+
+def test_table_1_as_a_whole_fits_the_formula_and_no_neighbour():
+    """A joint test, apart from that of the chapter; 82 is the point that chi-square passes once in 370 times."""
+    chi2, factor, se = whole_table(relative_efficiency)
+    assert chi2 < 60 and abs(factor - 1) < 1.5 * se and 0.01 < se < 0.02
+    chi2, factor, se = whole_table(lambda m, a: 1.1 * relative_efficiency(m, a))
+    assert abs(factor - 1) > 4 * se
+    for wrong in (lambda m, a: m * (1 + a) / (m + 1 + a), lambda m, a: m * a / (m + a), lambda m, a: m):
+        assert whole_table(wrong)[0] > 82
+
+
 def test_other_numbers_differ():
     """Negative: an altered formula, another distance of the classes, alpha0 of the other fit."""
     for m, alpha0 in itertools.product(MS, ALPHAS[:2]):
