@@ -4,8 +4,8 @@ import fnmatch
 import itertools
 import json
 import warnings
-from importlib.resources import files
 from dataclasses import replace
+from importlib.resources import files
 from types import SimpleNamespace
 
 import numpy as np
@@ -154,7 +154,8 @@ def test_verdict_rule(id, se, agree, differ):
 @pytest.mark.parametrize("id, value, se, power", [
     # tolerance over the printed value: (0.005 + 3 * 0.25) / 1.58, 0.005 / 5.47, (0.00005 + 3 * 0.0037) / 0.1329
     ("table1.m5.alpha1.delta1", 1.6, 0.24, 0.47785), ("gastro.alpha0.truth", 5.47, 0, 0.00091408),
-    ("wisconsin.truth_error.text", 0.13, 0, 0.083898), ("theorem1.information", True, 0, None), ("sim.not_sensitive", True, 0.1, 0.1),
+    ("wisconsin.truth_error.text", 0.13, 0, 0.083898),
+    ("theorem1.information", True, 0, None), ("sim.not_sensitive", True, 0.1, 0.1),
 ])  # fmt: skip
 def test_power_is_the_smallest_change_that_the_rule_notices(id, value, se, power):
     verdict = verdict_on(id, value, se)
@@ -255,7 +256,8 @@ def test_results_count_what_stands_together_once():
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: claims.count("agree"), "'agrees', .*got 'agree'"), (lambda: claims.count_results("prove"), "'proved', .*got 'prove'"),
+    (lambda: claims.count("agree"), "'agrees', .*got 'agree'"),
+    (lambda: claims.count_results("prove"), "'proved', .*got 'prove'"),
     (lambda: claims.count("all", "tabel1.*"), "fits 'tabel1"),
     (lambda: claims.printed("theorem2.are"), "theorem2.are.* without a number"), (lambda: claims.check({}), "values is empty"),
     (lambda: claims.check({"fig1.gastro.n": (76, 0, 1)}), r"fig1.gastro.n.* pair .*\(76, 0, 1\)"),
@@ -307,10 +309,10 @@ def test_table_1_agrees(seed):
 
 
 def whole_table(formula):
-    """Chi-square of the printed Table 1 on 48 degrees of freedom, and its common factor over a formula with the standard error.
+    """Chi-square of the printed Table 1 on 48 degrees of freedom, and its common factor over a formula with its standard error.
 
-    The excess errors of p = 2 features are nearly exponential, and the twelve cells of a panel share the numerator: any two have
-    the correlation 1/2, and the inverse of that matrix is 2 (I - 1 1' / 13).
+    The excess errors of p = 2 features are nearly exponential, and twelve cells of a panel share the numerator: any two have the
+    correlation 1/2, and the inverse of that matrix is 2 (I - 1 1' / 13).
     """
     chi2 = up = information = 0.0
     for delta in (1, 2, 3, 4):

@@ -3,8 +3,8 @@
     python book/_ext/verdicts.py     lists every claim with its verdict, as the last build left it in _build/verdicts.json
 
 {eval}`claims.printed(id)`, {eval}`claims.count(verdict, patterns ...)`, {eval}`claims.count_results(kind)`, the tables of
-`claims.check(...)` and the directives `{verdicts}` and `{verdict-strip}` wait for the writing of the page. Any other {eval} is evaluated while the page is read, with the values that its
-names have at that place.
+`claims.check(...)` and the directives `{verdicts}` and `{verdict-strip}` wait for the writing of the page. Any other {eval} is
+evaluated while the page is read, with the values that its names have at that place.
 """
 
 import ast
@@ -211,7 +211,7 @@ def draw_strip(verdicts, folder):
     numbers = [v for v in verdicts if v.tolerance is not None]
     rows = list(dict.fromkeys(map(row_of, numbers)))
     with plt.style.context("softlabel.book.style"):
-        fig, (left, right) = plt.subplots(1, 2, sharey=True, figsize=(6.6, 0.32 * len(rows) + 1))
+        fig, (left, right) = plt.subplots(1, 2, sharey=True, figsize=(6.6, 0.4 * len(rows) + 1))
         for v in numbers:
             # Claims of one row spread over its height.
             row = [other for other in numbers if row_of(other) == row_of(v)]

@@ -3,9 +3,9 @@
 The ledger ``claims.yml`` holds every checkable statement of Ahfock & McLachlan (2021). A chapter that recomputes one calls
 :func:`check`; the built book collects what was checked, and judges it when the pages are written.
 
-The rule: a value *agrees* if |difference| <= half a unit of the last printed digit + 3 sqrt(se_ours^2 + se_paper^2). Its power is
-this tolerance as a share of the printed value: no smaller change would have been noticed. With a power of more than a fifth it
-*agrees weakly*.
+The rule: a value *agrees* if |difference| <= half a unit of the last printed digit + 3 sqrt(se_ours^2 + se_paper^2). Its power
+is this tolerance as a share of the printed value: no smaller change would have been noticed. With a power of more than a fifth
+it *agrees weakly*.
 """
 
 import numbers
@@ -267,8 +267,8 @@ def count_results(kind: str, found: Mapping[str, Any] | None = None) -> int:
 def results(found: Mapping[str, Any]) -> dict[str, str]:
     """What has been found on each result: claims that stand or fall together are one, as ``claims.yml`` lists them.
 
-    A result "differs" if one of its claims does, and is "not checked" if one is not. Else it is "proved" (and checked) if all are,
-    "recomputed" if one of its checks has power, and "weakly" recomputed if none has.
+    A result "differs" if one of its claims does, and is "not checked" if one is not. Else it is "proved" (and checked) if all
+    are, "recomputed" if one of its checks has power, and "weakly" recomputed if none has.
 
     Examples
     --------
