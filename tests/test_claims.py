@@ -309,9 +309,9 @@ def test_table_1_agrees(seed):
 
 
 def whole_table(formula):
-    """Chi-square of the printed Table 1 on 48 degrees of freedom, and its common factor over a formula with its standard error.
+    """Chi-square (48 degrees of freedom) of the printed Table 1, its common factor over a formula, and the standard error of that.
 
-    The excess errors of p = 2 features are nearly exponential, and twelve cells of a panel share the numerator: any two have the
+    The excess errors of p = 2 features are nearly exponential, and the cells of a panel share the numerator: any two have the
     correlation 1/2, and the inverse of that matrix is 2 (I - 1 1' / 13).
     """
     chi2 = up = information = 0.0
