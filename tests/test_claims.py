@@ -309,7 +309,7 @@ def test_table_1_agrees(seed):
 
 
 def whole_table(formula):
-    """Chi-square (48 degrees of freedom) of the printed Table 1, its common factor over a formula, and the standard error of that.
+    """Chi-square (48 degrees of freedom) of the printed Table 1, and its common factor over a formula with its standard error.
 
     The excess errors of p = 2 features are nearly exponential, and the cells of a panel share the numerator: any two have the
     correlation 1/2, and the inverse of that matrix is 2 (I - 1 1' / 13).
