@@ -144,6 +144,7 @@ MUTANTS = {
         ("test_three_rates_by_enumeration", "covariance_of_the_mean", at(5, MORE)),
         ("test_three_rates_by_enumeration", "covariance_of_the_mean", times(MORE)),
         ("test_floor_of_shared_errors_numerically", "floor", times(1.1)),
+        ("test_the_two_way_sandwich_shows_all_but_the_shared_part", "variance_shown", times(1.25)),
         ("test_cover_symbolically", "cover", times(MORE)),
         ("test_cover_by_counting_all_labellings", "cover", times(MORE)),
         ("test_split_items_give_an_estimate", "with_splits", one_less),
