@@ -13,6 +13,7 @@ import pytest
 import sympy as sp
 import yaml
 from conftest import ROOT
+from test_beyond_models import excess_of_three_classes  # noqa: F401
 from test_boxes import excess_errors  # noqa: F401  # fixtures of the tests
 from test_sharper_theorem import correlated_fits  # noqa: F401
 from test_theorems import truth_fits, votes_fits  # noqa: F401
@@ -136,8 +137,14 @@ MUTANTS = {
     "test_beyond_design": [
         ("test_budget_symbolically", "ROOTS", lambda right: right | {"right": MORE * right["right"]}),
         ("test_budget_numerically", "relative_efficiency", at(1, 1.1)),
-        ("test_three_rates_symbolically", "covariance_of_three_rates", at(0, MORE)),
-        ("test_three_rates_numerically", "covariance_of_three_rates", times(1.1)),
+        ("test_three_rates_symbolically", "covariance_of_the_mean", at(0, MORE)),
+        ("test_three_rates_symbolically", "covariance_of_the_mean", at(5, 0)),
+        ("test_shared_errors_make_votes_worthless_symbolically", "efficiency_of_shared_errors", at(3, MORE)),
+        ("test_shared_errors_make_votes_worthless_symbolically", "covariance_of_the_mean", at(5, MORE)),
+        ("test_three_rates_by_enumeration", "covariance_of_the_mean", at(5, MORE)),
+        ("test_three_rates_by_enumeration", "covariance_of_the_mean", times(MORE)),
+        ("test_floor_of_shared_errors_numerically", "floor", times(1.1)),
+        ("test_the_two_way_sandwich_shows_all_but_the_shared_part", "variance_shown", times(1.25)),
         ("test_cover_symbolically", "cover", times(MORE)),
         ("test_cover_by_counting_all_labellings", "cover", times(MORE)),
         ("test_split_items_give_an_estimate", "with_splits", one_less),
@@ -154,10 +161,24 @@ MUTANTS = {
         ("test_information_of_three_classes_symbolically", "FACTOR", times(MORE)),
         ("test_information_of_three_classes_numerically", "relative_efficiency", times(1.1)),
         ("test_estimates_of_three_classes_have_that_covariance", "relative_efficiency", times(1.5)),
+        ("test_curvature_of_three_classes", "HALF_OF_THE_STRIP", times(1.1)),
+        ("test_curvature_of_three_classes", "PRIOR", lambda right: right[::-1]),
+        ("test_limit_of_the_mean_of_three_classes", "HALF_OF_THE_STRIP", times(1.25)),
+        ("test_limit_of_the_mean_of_three_classes", "relative_efficiency", times(0.8)),
+        ("test_another_mean_symbolically", "multiple", times(MORE)),
+        ("test_another_mean_numerically", "multiple", times(1.1)),
+        ("test_another_mean_numerically", "uniform_errors", lambda right: lambda tau: right(tau) * (1.02, 1, 0.98)),
+        ("test_another_mean_by_simulation", "fit_three_classes", times(1.1)),
         ("test_unequal_numbers_symbolically", "pooled", times(MORE)),
         ("test_unequal_numbers_symbolically", "weighted", times(MORE)),
         ("test_unequal_numbers_numerically", "pooled", times(0.8)),
         ("test_bounds_of_unequal_numbers", "pooled", times(1.1)),
+        ("test_gain_of_weights_symbolically", "bound", times(MORE)),
+        ("test_gain_of_weights_symbolically", "bound", at(2, MORE)),
+        ("test_gain_of_weights_numerically", "bound", at(2, 1.1)),
+        ("test_gain_of_weights_numerically", "bound", at(1, 0.9)),
+        ("test_asking_on_symbolically", "weight", at(1, MORE)),
+        ("test_asking_on_numerically", "weight", lambda right: lambda k, alpha0: right(k, alpha0) ** 0.5),
         ("test_joint_information_symbolically", "information_of_one_item", times(MORE)),
         ("test_joint_information_numerically", "joint_information", times(0.7)),
         ("test_joint_fit_is_never_less_informative", "joint_information", times(0.9)),
