@@ -192,6 +192,32 @@ def test_converse_needs_a_variance_that_follows_the_posterior():
     assert asymmetry(H, beta) == [0, 0]
 
 
+def eta_of(intercept, slope, place):
+    return intercept + slope * place
+
+
+def variances_left(slopes, most=3):
+    """Dimension of the delta(place, eta), whole eta up to ``most``, whose mean is zero for all intercepts and these slopes."""
+    places = (-1, 0, 2)
+    unknown = list(product(places, range(-most, most + 1)))
+    rows = []
+    for intercept, slope in product(range(-20, 21), slopes):
+        met = [(place, eta_of(intercept, slope, place)) for place in places]
+        rows.append([places.index(u[0]) + 1 if u in met else 0 for u in unknown])  # probabilities 1/6, 2/6, 3/6
+    return len(unknown) - sp.Matrix(rows).rank()
+
+
+def test_converse_for_all_coefficients_leaves_one_variance():
+    """Part (b), its second half, for finitely many features and eta: v - phi m tau (1 - tau) can only be zero."""
+    assert variances_left(range(-4, 5)) == 0
+
+
+def test_converse_needs_more_than_one_slope():
+    """Negative: for one slope there are other variances."""
+    assert variances_left([1]) > 0
+    assert variances_left([0]) > 0
+
+
 # ------------------------------------------------------------------ Theorem 2
 
 
