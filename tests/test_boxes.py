@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 import sympy as sp
-from scipy import optimize
+from scipy import optimize, special, stats
+from scipy.integrate import cumulative_trapezoid
 from test_theorems import ALTERED, FACTOR, GENERAL, MODEL, draw_labels, excess, joint_pvalue, moved_labels, simulate
 
 from softlabel import fit_logistic_batch, godambe_information, sample_votes
@@ -298,6 +299,31 @@ def test_tails_of_the_excess_vanish(excess_errors):
     assert max(tail(values) for values in excess_errors.values()) < 0.01
     for n, values in excess_errors.items():  # so the means are those of the limit
         assert values.mean() == pytest.approx(MODEL.excess_error(), rel=0.1 + 10 / n)
+
+
+def heavy_limit(grid, f):
+    """tr(J I^-1) for y with density f and eta = 1/2 + y: a quarter of f at the boundary times x x' there."""
+    weight = f(grid) * special.expit(0.5 + grid) * special.expit(-0.5 - grid)
+    fisher = np.array([[np.trapezoid(weight * grid ** (i + k), grid) for i in (0, 1)] for k in (0, 1)])
+    on_boundary = np.array([1, -0.5])
+    return f(-0.5) / 4 * on_boundary @ np.linalg.solve(fisher, on_boundary)
+
+
+def test_tails_vanish_without_a_third_moment():
+    """The proposition asks for second moments only: features with a t distribution of 5/2 degrees of freedom."""
+    grid = np.concatenate([-np.geomspace(1e4, 20, 4000), np.linspace(-20, 20, 40_001)[1:-1], np.geomspace(20, 1e4, 4000)])
+    f = stats.t(2.5).pdf
+    cost = cumulative_trapezoid(f(grid) * np.tanh(abs(0.5 + grid) / 2), grid, initial=0)
+    limit = heavy_limit(grid, f)
+    rng = np.random.default_rng(71)
+    for n in (100, 400, 1600):
+        y = rng.standard_t(2.5, size=(4000, n))
+        coef = fit_logistic_batch(y[..., None], rng.random(y.shape) < special.expit(0.5 + y)).coef
+        between = abs(np.interp(-coef[:, 0] / coef[:, 1], grid, cost) - np.interp(-0.5, grid, cost))
+        values = n * np.where(coef[:, 1] > 0, between, cost[-1] - between) / limit
+        # In the limit chi-square with one degree of freedom: E X 1{X > 12} is 0.7%, and four standard errors are 2%.
+        assert np.mean(values * (values > 12)) < stats.chi2.sf(12, 3) + 0.02 + 5 / n
+        assert abs(values.mean() - 1) < 4 * stats.sem(values) + 5 / n
 
 
 def test_tails_of_a_spoilt_rule_do_not_vanish(excess_errors):
