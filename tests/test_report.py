@@ -112,6 +112,17 @@ def test_the_interval_of_a_large_table_is_that_of_the_bootstrap():
     np.testing.assert_allclose(closed[1:], boot, atol=0.1 * width)
 
 
+def test_the_interval_of_a_large_table_by_differences(monkeypatch):
+    """Scores of the items and their slope in log alpha0, by differences of SciPy's log-probabilities."""
+    monkeypatch.setattr(parts, "BOOTSTRAP_ITEMS", 100)
+    tau = the_report().fit.posterior(X)
+    best, low, high = parts.overdispersion(COUNTS, tau, 0.9, np.random.default_rng(0))[0]
+    s, m = COUNTS[:, 0], COUNTS.sum(axis=1)
+    before, at, after = (stats.betabinom.logpmf(s, m, *(a * tau.T)) for a in best * np.exp([-1e-3, 0, 1e-3]))
+    reach = stats.norm.ppf(0.95) * np.sqrt((((after - before) / 2e-3) ** 2).sum()) / abs((after - 2 * at + before).sum() / 1e-6)
+    np.testing.assert_allclose([low, high], best * np.exp([-reach, reach]), rtol=1e-3)
+
+
 def test_the_scatter_alone_gives_the_same_efficiency_where_the_model_holds():
     big, wide, _ = simulate(n=20_000, seed=5)
     report = analyse_votes(wide, big, positive="yes")
@@ -180,6 +191,23 @@ def test_votes_asked_for_where_people_disagree_break_the_condition():
     assert slopes["adaptive"] < -8 and abs(slopes["two"]) < 4 and abs(slopes["three"]) < 4
 
 
+@pytest.mark.parametrize("alpha0", [0.5, 5.0, np.inf])
+def test_goodness_of_fit_by_enumeration(alpha0):
+    """Mean and variance of each item's votes from SciPy's probabilities of all counts, unequal numbers of votes."""
+    counts, tau = COUNTS.copy(), the_report().fit.posterior(X)
+    counts[::3, 0] += 2
+    m = counts.sum(axis=1).astype(int)
+    law = [stats.binom(k, t) if alpha0 == np.inf else stats.betabinom(k, alpha0 * t, alpha0 - alpha0 * t) for k, t in zip(m, tau[:, 0])]
+    parted = np.array_split(np.argsort(tau[:, 0], kind="stable"), 10)
+    sums = [[counts[g, 0].sum(), sum(law[j].mean() for j in g), sum(law[j].var() for j in g)] for g in parted]
+    observed, expected, variance = np.transpose(sums)
+    found = parts.goodness_of_fit(counts, tau, alpha0)
+    np.testing.assert_allclose(found.calibration["expected"], expected, rtol=1e-9)
+    np.testing.assert_allclose(found.calibration["stderr"], variance**0.5, rtol=1e-9)
+    assert found.statistic == pytest.approx(((observed - expected) ** 2 / variance).sum(), rel=1e-9)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(found.statistic, 8), rel=1e-9)
+
+
 def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_feature():
     pvalues = []
     for seed in range(400):
@@ -192,6 +220,21 @@ def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_featur
     big, wide, _ = simulate(n=2000, seed=1)
     curved = analyse_votes(wide, big.assign(size=np.exp(2 * big["size"])), positive="yes")  # the feature in another form
     assert curved.goodness_of_fit.pvalue < 1e-4 and any("do not follow" in w for w in curved.warnings)
+
+
+def test_truth_against_votes_as_a_difference_of_two_estimates():
+    """A step from the votes' coefficients by the true labels has covariance I^-1 + C, which the score test does not invert."""
+    fit, tau = the_report().fit, the_report().fit.posterior(X)
+    x, y = np.insert(X.to_numpy(), 0, 1, axis=1), TRUTH.to_numpy(float)
+    y[:20] = np.nan
+    known, p = ~np.isnan(y), tau[:, 0]
+    inverse = np.linalg.inv((x[known].T * (p * (1 - p))[known]) @ x[known])
+    step = inverse @ x[known].T @ (y - p)[known]
+    statistic = step @ np.linalg.solve(inverse + fit.cov(), step)
+    found = parts.against_truth(fit, X, tau, y)
+    assert found.statistic == pytest.approx(statistic, rel=1e-8)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(statistic, 3), rel=1e-8)
+    assert (found.n_items, found.accuracy) == (100, np.mean((p > 0.5)[known] == (y == 1)[known]))
 
 
 def test_truth_against_votes():
