@@ -24,7 +24,7 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "normal": {"validation"},
     "separation": {"validation", "fits"},
     "logistic": {"validation", "threads", "fits", "separation"},
-    "overdispersion": {"validation", "vote_models", "logistic"},
+    "overdispersion": {"validation", "separation", "vote_models", "logistic"},
     "joint": {"validation", "fits", "separation", "vote_models", "logistic", "overdispersion"},
     "efficiency": {"validation", "normal", "vote_models", "logistic"},
     "datasets": {"validation"},

@@ -74,7 +74,7 @@ SIGNATURES = {
     softlabel.VoteModel.band: "self, probability, m, level=0.95",
     softlabel.estimate_alpha0: "counts, tau",
     softlabel.bootstrap_alpha0: "counts, tau, n_resamples=500, rng=None",
-    softlabel.alpha0_interval: "counts, tau, level=0.95, method='bootstrap', n_resamples=500, rng=None",
+    softlabel.alpha0_interval: "counts, tau, *, X=None, level=0.95, method='cox-reid', n_resamples=500, rng=None",
     softlabel.overdispersion_test: "counts, tau",
     softlabel.relative_efficiency: "m, alpha0",
     softlabel.pooled_efficiency: "m, alpha0",

@@ -73,7 +73,7 @@ def test_numbers_are_those_of_the_package():
     tau = fit.posterior(X)
     np.testing.assert_array_equal(report.fit.coef, fit.coef)
     np.testing.assert_array_equal(report.fit.stderr(), fit.stderr())
-    assert report.alpha0 == (estimate_alpha0(COUNTS, tau).alpha0, *alpha0_interval(COUNTS, tau, n_resamples=2000, rng=0))
+    assert report.alpha0 == (estimate_alpha0(COUNTS, tau).alpha0, *alpha0_interval(COUNTS, tau, X=X))
     assert report.overdispersion == overdispersion_test(COUNTS, tau)
     np.testing.assert_allclose(report.efficiency, relative_efficiency(5, np.array(report.alpha0)), rtol=1e-12)
     assert report.goodness_of_fit.share_in_band == share_in_band(COUNTS, tau, report.alpha0.value)
@@ -103,13 +103,25 @@ def test_efficiency_of_unequal_votes_against_sandwich_and_fisher_information(alp
 
 
 def test_the_interval_of_a_large_table_is_that_of_the_bootstrap():
-    big, wide, _ = simulate(n=parts.BOOTSTRAP_ITEMS + 1000, seed=3)
-    counts = count(wide)
-    tau = fit_logistic(big, counts).posterior(big)
-    closed = parts.overdispersion(counts, tau, 0.95, np.random.default_rng(0))[0]
-    boot = alpha0_interval(counts, tau, n_resamples=2000, rng=1)
-    width = boot[1] - boot[0]
-    np.testing.assert_allclose(closed[1:], boot, atol=0.1 * width)
+    """With 6,000 items three coefficients hardly matter, and votes of the model are all alike to both."""
+    big, wide, _ = simulate(n=6000, seed=3)
+    report, counts = analyse_votes(wide, big, positive="yes"), count(wide)
+    boot = alpha0_interval(counts, report.fit.posterior(big), method="bootstrap", n_resamples=2000, rng=1)
+    np.testing.assert_allclose(report.alpha0[1:], boot, atol=0.1 * (boot[1] - boot[0]))
+
+
+def test_no_interval_where_none_can_be_relied_on():
+    """Below five items of the rarer class for each of three coefficients, and where the features separate the votes."""
+    for n in range(20, 60):
+        report = analyse_votes(WIDE[:n], X, positive="yes")
+        shares = COUNTS[:n] / 5
+        given = report.alpha0[1:] != (0, np.inf)
+        assert given == (shares.sum(axis=0).min() >= 15)
+        assert any("Few items" in w and "none is given" in w for w in report.warnings) or given
+    assert given
+    unanimous = WIDE.apply(lambda votes: WIDE["a0"])
+    separated = analyse_votes(unanimous, X.assign(leak=unanimous["a0"] == "yes"), positive="yes")
+    assert separated.separation == "complete" and separated.alpha0[1:] == (0, np.inf)
 
 
 def test_the_interval_of_a_large_table_by_differences(monkeypatch):
