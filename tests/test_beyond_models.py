@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 import sympy as sp
-from scipy import special
+from scipy import optimize, special
 from sklearn.linear_model import LogisticRegression
 from test_boxes import covariance_of_three_classes
 from test_theorems import ALTERED, FACTOR, FAR, GENERAL, MODEL, NEAR, departure, is_zero
@@ -195,6 +195,98 @@ def test_bounds_of_unequal_numbers():
     assert big[-1] < 0.01 and np.all(np.diff(big) < 0)
 
 
+def bound(low, high, alpha0):
+    """Kantorovich's, of the gain of the best weights, and the share of the votes on items with more where it is reached."""
+    rho = (high + alpha0) / (low + alpha0)
+    return (rho - 1) ** 2 / (4 * rho), sp.Rational(1, 2)
+
+
+def test_gain_of_weights_symbolically():
+    """For any two numbers of votes: its largest value over their shares, and where."""
+    low, high, share = sp.symbols("low high share", positive=True)
+    numbers, prob = np.array([low, high]), np.array([1 - share, share])
+    gain = sp.cancel(weighted(numbers, prob, a) / pooled(numbers, prob, a) - 1)
+    largest, votes = bound(low, high, a)
+    (found,) = (
+        s for s in sp.solve(sp.numer(sp.together(gain.diff(share))), share) if sp.simplify(s - low / (high + low)) == 0
+    )
+    assert sp.simplify(gain.subs(share, found) - largest) == 0
+    assert sp.simplify(found * high / (found * high + (1 - found) * low) - votes) == 0
+    # Negative: not with half of the items on each number.
+    assert sp.simplify(gain.subs(share, sp.Rational(1, 2)) - largest) != 0
+
+
+def largest_gain(low, high, alpha0, rng):
+    """Over all mixtures of the whole numbers between two, by going uphill in the shares of the items from random ones."""
+    numbers = np.arange(low, high + 1)
+
+    def loss(z):
+        prob = special.softmax(z)
+        return -np.log(weighted(numbers, prob, alpha0) / pooled(numbers, prob, alpha0))
+
+    found = [optimize.minimize(loss, 3 * rng.standard_normal(numbers.size), method="BFGS") for _ in range(5)]
+    best = min(found, key=lambda f: f.fun)
+    votes = numbers * special.softmax(best.x)
+    return np.expm1(-best.fun), votes[-1] / votes.sum()
+
+
+@pytest.mark.parametrize("low, high, alpha0", [(1, 4, 1.0), (10, 14, 0.2), (2, 6, 10.0), (1, 8, 0.1)])
+def test_gain_of_weights_numerically(low, high, alpha0):
+    """Kantorovich's bound for all mixtures, not only of two numbers: it is the largest gain that a search finds."""
+    rng = np.random.default_rng(70)
+    largest, share = bound(low, high, alpha0)
+    assert largest_gain(low, high, alpha0, rng) == (pytest.approx(largest, rel=1e-3), pytest.approx(float(share), abs=0.02))
+    numbers = np.arange(low, high + 1)
+    for prob in rng.dirichlet(np.full(numbers.size, 0.3), size=300):
+        assert weighted(numbers, prob, alpha0) / pooled(numbers, prob, alpha0) - 1 <= largest * (1 + 1e-9)
+
+
+def urn(rule, alpha0, tau, most=6):
+    """P of each (positive votes, votes) at which a rule stops, from Polya's urn: nothing of p, nothing of a limit."""
+    open_, closed = {(0, 0): sp.Integer(1)}, {}
+    while open_:
+        (s, k), p = open_.popitem()
+        if k > 0 and (k == most or not rule(s, k)):
+            closed[s, k] = closed.get((s, k), 0) + p
+            continue
+        yes = (alpha0 * tau + s) / (alpha0 + k)
+        for step, chance in ((1, yes), (0, 1 - yes)):
+            open_[s + step, k + 1] = open_.get((s + step, k + 1), 0) + p * chance
+    return closed
+
+
+RULES = {
+    "third where two disagree": lambda s, k: k < 2 or (k == 2 and s == 1),
+    "until two agree": lambda s, k: max(s, k - s) < 2,
+    "until one is positive": lambda s, k: s == 0,
+    "while the lead is below two": lambda s, k: abs(2 * s - k) < 2,
+}
+
+
+def weight(k, alpha0):
+    return (1 + alpha0) / (k + alpha0)
+
+
+def mean_score(rule, weight):
+    """Of an item, E a(M) (S - M tau), as a function of tau and alpha0."""
+    tau = sp.symbols("tau", positive=True)
+    return sp.simplify(sum(p * weight(k, a) * (s - k * tau) for (s, k), p in urn(rule, a, tau).items()))
+
+
+def test_asking_on_symbolically():
+    """With weights 1 / phi the mean score of an item is zero, whatever in the votes so far makes one stop."""
+    for name, rule in RULES.items():
+        assert mean_score(rule, weight) == 0, name
+        # Negative: not with each vote, or each item, once, and not with a rule that looks ahead.
+        assert mean_score(rule, lambda k, alpha0: 1) != 0, name
+        assert mean_score(rule, lambda k, alpha0: sp.Integer(1) / k) != 0, name
+    tau = sp.symbols("tau", positive=True)
+    two = urn(lambda s, k: k < 2, a, tau)
+    ahead = {(s, 2): p for (s, _), p in two.items() if s != 1} | {(1, 1): two[1, 2] / 2, (0, 1): two[1, 2] / 2}
+    assert sp.simplify(sum(p for p in ahead.values()) - 1) == 0  # the second vote is dropped where it disagrees
+    assert sp.simplify(sum(p * weight(k, a) * (s - k * tau) for (s, k), p in ahead.items())) != 0
+
+
 def unequal_fits(alpha0, weights, seed, draw=None, n=1500, size=3000):
     """Estimates for numbers of votes drawn from PROB, or for the votes that ``draw`` gives."""
     rng, parts = np.random.default_rng(seed), []
@@ -243,11 +335,52 @@ def adjudicated(alpha0):
 
 def test_numbers_that_depend_on_the_votes_are_not_harmless():
     """Negative: condition 2 broken. With independent votes the mean is right all the same, with correlated ones it is not."""
-    found = {}
-    for alpha0 in (np.inf, 1.0):
-        coef = unequal_fits(alpha0, ones, seed=66, draw=adjudicated(alpha0), n=6000, size=250)
-        found[alpha0] = np.abs(coef.mean(axis=0) - GENERAL.coef) / (coef.std(axis=0) / np.sqrt(len(coef)))
-    assert found[np.inf].max() < NEAR < FAR < found[1.0].max()
+    assert off(unequal_fits(np.inf, ones, seed=66, draw=adjudicated(np.inf), n=6000, size=250)) < NEAR
+    assert off(unequal_fits(1.0, ones, seed=66, draw=adjudicated(1.0), n=6000, size=250)) > FAR
+
+
+def off(coef):
+    """Largest distance of the mean estimate from the truth, in standard errors."""
+    return (np.abs(coef.mean(axis=0) - GENERAL.coef) / (coef.std(axis=0) / np.sqrt(len(coef)))).max()
+
+
+def inflated(alpha0):
+    return lambda number: weight(number, alpha0)
+
+
+def test_asking_on_numerically():
+    """Weights 1 / phi are right where a third vote depends on the first two."""
+    assert off(unequal_fits(1.0, inflated(1.0), seed=71, draw=adjudicated(1.0), n=6000, size=250)) < NEAR
+
+
+def hard_items(tau, rng):
+    """Five votes on items whose own p is near one half, else one."""
+    p = rng.beta(tau[..., 0], tau[..., 1])
+    number = np.where(rng.random(p.shape) < 4 * p * (1 - p), 5, 1)
+    s = rng.binomial(number, p)
+    return np.stack([s, number - s], axis=-1)
+
+
+def third_after_gossip(tau, rng):
+    """As adjudicated, from two votes that agree for another reason: on half of the items all repeat one."""
+    s1, s2, s3 = (rng.random((3, *tau.shape[:-1])) < tau[..., 0]).astype(int)
+    gossip = rng.random(tau.shape[:-1]) < 0.5
+    s2 = np.where(gossip, s1, s2)
+    split = (s1 != s2).astype(int)
+    s = s1 + s2 + split * s3
+    return np.stack([s, 2 + split - s], axis=-1)
+
+
+def test_asking_on_needs_its_conditions():
+    """Negative: each item once is wrong after adjudication; where the item decides, only that is right; other votes."""
+
+    def each_item_once(number):
+        return 1 / number
+
+    assert off(unequal_fits(1.0, each_item_once, seed=72, draw=adjudicated(1.0), n=6000, size=250)) > FAR
+    assert off(unequal_fits(1.0, each_item_once, seed=73, draw=hard_items, n=6000, size=250)) < NEAR
+    assert off(unequal_fits(1.0, inflated(1.0), seed=73, draw=hard_items, n=6000, size=250)) > FAR
+    assert off(unequal_fits(1.0, inflated(1.0), seed=74, draw=third_after_gossip, n=6000, size=250)) > FAR
 
 
 # ------------------------------------------------------------------ The joint likelihood
