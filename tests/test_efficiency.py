@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit
 from strategies import ALPHA0, answered, attempt, examples
+from test_sharper_theorem import forced_variance
+from test_sharper_theorem import m as labellers
 
 from softlabel import (
     TwoClassNormal,
@@ -143,6 +145,16 @@ def test_relative_efficiency_by_enumeration(m, alpha0):
     truth, votes = np.trace(J @ np.linalg.inv(one)), np.trace(J @ np.linalg.inv(H) @ G @ np.linalg.inv(H))
     assert SKEWED.excess_error() == pytest.approx(truth, rel=1e-4)  # differences
     assert relative_efficiency(m, alpha0) == pytest.approx(truth / votes, rel=1e-6)
+
+
+def test_variance_forced_by_the_information():
+    """The converse: at three points the variances for which H G^-1 H is c times the Fisher information, by three equations."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        x, tau, mass, c = rng.normal(size=3), rng.random(3), rng.dirichlet([1, 1, 1]), rng.uniform(1, 4)
+        products = mass * np.array([x**0, x, x**2])
+        variance = np.linalg.solve(c * products, 4**2 * products @ (tau * (1 - tau)))
+        np.testing.assert_allclose([float(forced_variance(t, c).subs(labellers, 4)) for t in tau], variance, rtol=1e-6)
 
 
 @pytest.mark.parametrize("alpha0", [0.3, 5.0, np.inf])

@@ -124,17 +124,6 @@ def test_no_interval_where_none_can_be_relied_on():
     assert separated.separation == "complete" and separated.alpha0[1:] == (0, np.inf)
 
 
-def test_the_interval_of_a_large_table_by_differences(monkeypatch):
-    """Scores of the items and their slope in log alpha0, by differences of SciPy's log-probabilities."""
-    monkeypatch.setattr(parts, "BOOTSTRAP_ITEMS", 100)
-    tau = the_report().fit.posterior(X)
-    best, low, high = parts.overdispersion(COUNTS, tau, 0.9, np.random.default_rng(0))[0]
-    s, m = COUNTS[:, 0], COUNTS.sum(axis=1)
-    before, at, after = (stats.betabinom.logpmf(s, m, *(a * tau.T)) for a in best * np.exp([-1e-3, 0, 1e-3]))
-    reach = stats.norm.ppf(0.95) * np.sqrt((((after - before) / 2e-3) ** 2).sum()) / abs((after - 2 * at + before).sum() / 1e-6)
-    np.testing.assert_allclose([low, high], best * np.exp([-reach, reach]), rtol=1e-3)
-
-
 def test_the_scatter_alone_gives_the_same_efficiency_where_the_model_holds():
     big, wide, _ = simulate(n=20_000, seed=5)
     report = analyse_votes(wide, big, positive="yes")

@@ -89,15 +89,15 @@ def _run(folder: Path, arguments: list[str]) -> None:
         pytest.main(arguments)
 
 
-def failed(file: str, text: str, tests: list[str], first: bool) -> list[str]:
-    """Names of the tests, or of the first one, that fail by an assertion, and by no other error, where a file has another text."""
+def failed(file: str, text: str, tests: list[str]) -> list[str]:
+    """Names of the tests that fail by an assertion, and by no other error, where a file has another text."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in ("softlabel", "tests", "book/_ext"):
             shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)
         (folder / file).write_text(text, "utf8")
-        options = ["-q", "--tb=no", "-p", "no:cacheprovider", "--junitxml=report.xml", *(["-x"] if first else [])]
+        options = ["-q", "--tb=no", "-p", "no:cacheprovider", "--junitxml=report.xml"]
         process = get_context("fork").Process(target=_run, args=(folder, [*options, *tests]))  # what is imported need not be again
         process.start()
         process.join(300)
@@ -115,5 +115,5 @@ def cell(of: str, by: str, place: str, kind: str, old: str, new: str, code: str)
     """Change of the formula where the check looks, and the tests that see it."""
     group, file, text = GROUPS[of, by, place], place.partition("::")[0], altered(place, old, new)
     moved = change(file, group["look"], text) if "look" in group else ""
-    names = failed(file, text, tests_of(group), first=by == "tests")
+    names = failed(file, text, tests_of(group))
     return {"change": moved, "killed": int(bool(names)), "killers": " ".join(names)}
