@@ -69,6 +69,17 @@ def one_alpha0(right):
     return right.subs(sp.Symbol("alpha0", positive=True), 2)
 
 
+def other_factor(right):
+    """Other numbers in the place of 1 and 1."""
+    m, a = sp.symbols("m alpha0", positive=True)
+    return m * (3 + a) / (m + 7 * a)
+
+
+def one_slope(right):
+    """Whatever the slope, it is one."""
+    return lambda intercept, slope, place: right(intercept, 1, place)
+
+
 def one_rho(right):
     """The same correlation of the votes on all items."""
     return lambda tau: 0 * right(tau) + 0.5
@@ -91,9 +102,13 @@ MUTANTS = {
         ("test_theorem_1_elsewhere", "godambe_information", times(0.7)),
         ("test_theorem_2_symbolically", "FACTOR", times(MORE)),
         ("test_theorem_2_symbolically", "FACTOR", one_alpha0),
+        ("test_theorem_2_symbolically", "FACTOR", other_factor),
         ("test_theorem_2_symbolically", "curvature", times(MORE)),
         ("test_theorem_2_numerically", "MODEL.__class__.error_curvature", times(0.8)),
         ("test_theorem_2_numerically", "relative_efficiency", times(0.8)),
+        ("test_curvature_without_normal_classes", "curvature_of", times(1.01)),
+        ("test_curvature_without_normal_classes", "curvature_of", at(0, 1.01)),
+        ("test_curvature_without_normal_classes", "curvature_of", at(2, 1.1)),
     ],
     "test_boxes": [
         ("test_moments_of_three_classes_symbolically", "FACTOR", times(MORE)),
@@ -101,8 +116,10 @@ MUTANTS = {
         ("test_floor_and_ceiling_symbolically", "bounds", times(MORE)),
         ("test_floor_and_ceiling_numerically", "smallest_gain", at(2, 1.1)),
         ("test_converse_for_all_coefficients_symbolically", "changes_of_worth", at(0, MORE)),
+        ("test_converse_for_all_coefficients_leaves_one_variance", "eta_of", one_slope),
         ("test_excess_is_bounded_by_an_integrable_score_symbolically", "largest_excess", times(1 / MORE)),
         ("test_excess_is_bounded_by_an_integrable_score_symbolically", "moments_of_the_score", at(2, MORE)),
+        ("test_tails_vanish_without_a_third_moment", "heavy_limit", times(1.1)),
         ("test_tails_of_the_excess_vanish", "MODEL.__class__.excess_error", times(1.25)),
     ],
     "test_vote_models": [
