@@ -13,6 +13,7 @@ import pytest
 import sympy as sp
 import yaml
 from conftest import ROOT
+from test_beyond_models import excess_of_three_classes  # noqa: F401
 from test_boxes import excess_errors  # noqa: F401  # fixtures of the tests
 from test_sharper_theorem import correlated_fits  # noqa: F401
 from test_theorems import truth_fits, votes_fits  # noqa: F401
@@ -176,6 +177,14 @@ MUTANTS = {
         ("test_information_of_three_classes_symbolically", "FACTOR", times(MORE)),
         ("test_information_of_three_classes_numerically", "relative_efficiency", times(1.1)),
         ("test_estimates_of_three_classes_have_that_covariance", "relative_efficiency", times(1.5)),
+        ("test_curvature_of_three_classes", "HALF_OF_THE_STRIP", times(1.1)),
+        ("test_curvature_of_three_classes", "PRIOR", lambda right: right[::-1]),
+        ("test_limit_of_the_mean_of_three_classes", "HALF_OF_THE_STRIP", times(1.25)),
+        ("test_limit_of_the_mean_of_three_classes", "relative_efficiency", times(0.8)),
+        ("test_another_mean_symbolically", "multiple", times(MORE)),
+        ("test_another_mean_numerically", "multiple", times(1.1)),
+        ("test_another_mean_numerically", "uniform_errors", lambda right: lambda tau: right(tau) * (1.02, 1, 0.98)),
+        ("test_another_mean_by_simulation", "fit_three_classes", times(1.1)),
         ("test_unequal_numbers_symbolically", "pooled", times(MORE)),
         ("test_unequal_numbers_symbolically", "weighted", times(MORE)),
         ("test_unequal_numbers_numerically", "pooled", times(0.8)),
