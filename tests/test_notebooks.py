@@ -232,7 +232,7 @@ def test_notebooks_of_a_page():
 
 
 def test_a_table_of_verdicts_is_that_of_the_ledger_now(monkeypatch):
-    old = "| Claim | Paper | Book | Verdict |\n|---|---|---|---|\n| items (`fig1.gastro.n`) | 75 | 76 | differs |"
+    old = "| Verdict | Claim | Paper |\n|---|---|---|\n| differs | items (`fig1.gastro.n`) | 75 |"
     output = nbformat.v4.new_output("execute_result", {"text/markdown": old})
     monkeypatch.setattr(notebooks, "FOUND", {"fig1.gastro.n": {"value": 76.0, "se": 0.0}})
     new = notebooks.judged(output)["data"]["text/markdown"]

@@ -2,9 +2,9 @@
 
     python book/_ext/verdicts.py     lists every claim with its verdict, as the last build left it in _build/verdicts.json
 
-{eval}`claims.printed(id)`, {eval}`claims.count(verdict, patterns ...)`, the tables of `claims.check(...)` and the directive
-`{verdicts}` wait for the writing of the page. Any other {eval} is evaluated while the page is read, with the values that its
-names have at that place.
+{eval}`claims.printed(id)`, {eval}`claims.count(verdict, patterns ...)`, {eval}`claims.count_results(kind)`, the tables of
+`claims.check(...)` and the directives `{verdicts}` and `{verdict-strip}` wait for the writing of the page. Any other {eval} is
+evaluated while the page is read, with the values that its names have at that place.
 """
 
 import ast
@@ -26,9 +26,9 @@ from sphinx.util.logging import getLogger
 from softlabel.book import claims
 
 ASK = "import json; from softlabel.book import claims; print(json.dumps([claims.recorded, claims.looked_up]))"
-HEAD = ["Claim", "Paper", "Book", "Verdict"]
-WIDTHS = [40, 12, 14, 20, 10]
-LATE = re.compile(r"claims\.(printed|count)\((.*)\)")
+HEAD = ["Verdict", "Claim", "Paper", "Book", "Power"]
+WIDTHS = [16, 46, 12, 14, 8, 4]
+LATE = re.compile(r"claims\.(printed|count|count_results)\((.*)\)")
 
 
 class verdict_word(nodes.Inline, nodes.Element):
@@ -41,6 +41,10 @@ class Eval(EvalRoleAny):
             return super().run()
         self.document.settings.env.verdict_pages.add(self.document.settings.env.docname)
         return [verdict_word(name=late[1], arguments=list(ast.literal_eval(f"({late[2]},)")))], []
+
+
+class strip(nodes.General, nodes.Element):
+    """A picture of all verdicts, until the page is written."""
 
 
 class VerdictTable(SphinxDirective):
@@ -56,6 +60,20 @@ class VerdictTable(SphinxDirective):
         table += nodes.title("", "", *caption[0].children)
         self.add_name(table)
         return [table]
+
+
+class Strip(SphinxDirective):
+    """Where all claims with numbers stand within their tolerance, and how wide that is; the content is the caption."""
+
+    has_content, option_spec = True, {"name": str, "alt": str}
+
+    def run(self):
+        self.env.verdict_pages.add(self.env.docname)
+        caption = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, caption)
+        figure = nodes.figure("", strip(alt=self.options["alt"]), nodes.caption("", "", *caption[0].children))
+        self.add_name(figure)
+        return [figure]
 
 
 def evaluate(self, expression):
@@ -138,8 +156,12 @@ class Judge(SphinxPostTransform):
         checked = {id: (page, values[id]) for page, values in self.env.verdicts.items() for id in values}
         found = {id: values for id, (_, values) in checked.items()}
         for node in list(self.document.findall(verdict_word)):
-            extra = {"found": found} if node["name"] == "count" else {}
+            extra = {} if node["name"] == "printed" else {"found": found}
             node.replace_self(nodes.Text(str(getattr(claims, node["name"])(*node["arguments"], **extra))))
+        for node in list(self.document.findall(strip)):
+            path = draw_strip([claims.judge(id, **values) for id, values in found.items()], Path(self.app.outdir).parent)
+            node.replace_self(nodes.image(uri=path, candidates={"*": path}, alt=node["alt"]))
+            self.env.images.add_file(self.env.docname, path)
         for table in filter(is_comparison, list(self.document.findall(nodes.table))):
             # In a table from the kernel the claims are named by literals.
             here = [name.astext() for name in table.findall(nodes.literal)]
@@ -150,9 +172,15 @@ class Judge(SphinxPostTransform):
             if "only" in table:
                 lines[0] = [*HEAD, "Chapter"]
                 for id, line in zip(ids, lines[1:], strict=True):
-                    line[0] += f"; {claims.ledger()[id].where}"
-                    line.append(link(checked[id][0]) if id in checked else "")
+                    line[1] += f"; {claims.ledger()[id].where}"
+                    line.append(self.link(checked[id][0]) if id in checked else "")
             table[:] = [*table.findall(nodes.title), body(lines)]
+
+    def link(self, page):
+        """To a chapter, by its number."""
+        number = nodes.inline("", ".".join(map(str, self.env.toc_secnumbers[page][""])))
+        target = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{page}", "refdoc": page, "refexplicit": True}
+        return pending_xref("", number, **target)
 
 
 def body(lines):
@@ -160,7 +188,7 @@ def body(lines):
     rows = []
     for line in lines:
         cells = [nodes.entry("", nodes.paragraph("", "", *inline(cell))) for cell in line]
-        for cell in cells[1:3]:
+        for cell in cells[2:5]:
             cell["classes"].append("text-right")
         rows.append(nodes.row("", *cells))
     specs = [nodes.colspec(colwidth=width) for width in WIDTHS[: len(lines[0])]]
@@ -173,9 +201,42 @@ def inline(cell):
     return [nodes.math("", part) if k % 2 else nodes.Text(part) for k, part in enumerate(cell.split("$"))]
 
 
-def link(page):
-    target = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{page}", "refdoc": page, "refexplicit": False}
-    return pending_xref("", nodes.inline(), **target)
+def draw_strip(verdicts, folder):
+    """Where the numbers stand within their tolerance, and how wide that is: a picture, and its path."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    numbers = [v for v in verdicts if v.tolerance is not None]
+    rows = list(dict.fromkeys(map(row_of, numbers)))
+    with plt.style.context("softlabel.book.style"):
+        fig, (left, right) = plt.subplots(1, 2, sharey=True, figsize=(6.6, 0.4 * len(rows) + 1))
+        for v in numbers:
+            # Claims of one row spread over its height.
+            row = [other for other in numbers if row_of(other) == row_of(v)]
+            y = rows.index(row_of(v)) + 0.6 * (row.index(v) + 0.5) / len(row) - 0.3
+            marker = dict(marker="X" if v.verdict == "differs" else "o", color="C1" if v.verdict == "differs" else "C0")
+            position = (v.value - claims.ledger()[v.id].value) / v.tolerance
+            left.plot(max(-1.5, min(1.5, position)), y, markersize=4, clip_on=False, **marker)
+            right.plot(100 * v.power, y, markersize=4, clip_on=False, **marker)
+        for ax, lines in ((left, (-1, 1)), (right, (100 * claims.WEAK,))):
+            for x in lines:
+                ax.axvline(x, color="0.4", linestyle=":", linewidth=1)
+        left.set(xlim=(-1.5, 1.5), xlabel="(book − paper) / tolerance", ylim=(len(rows) - 0.5, -0.5))
+        left.set_yticks(range(len(rows)), rows)
+        right.set(xscale="log", xlabel="tolerance, % of the printed value")
+        right.xaxis.set_major_formatter("{x:g}")
+        path = folder / "verdicts.png"
+        fig.savefig(path, dpi=200)
+        plt.close(fig)
+    return str(path)
+
+
+def row_of(verdict):
+    """Claims of a table together, limits apart, and those of the text by their section."""
+    where = claims.ledger()[verdict.id].where
+    return "limits (ARE)" if verdict.id.endswith(".are") else where
 
 
 def keep(app, exception):
@@ -204,8 +265,10 @@ def setup(app):
     NotebookClientInline.eval_variable = evaluate
     SphinxNbRenderer.render_nb_finalise = record
     app.add_node(verdict_word)
+    app.add_node(strip)
     app.add_role("eval", Eval(), override=True)
     app.add_directive("verdicts", VerdictTable)
+    app.add_directive("verdict-strip", Strip)
     app.add_post_transform(Judge)
     app.connect("env-before-read-docs", start)
     app.connect("env-get-outdated", changed)

@@ -3,7 +3,9 @@
 The ledger ``claims.yml`` holds every checkable statement of Ahfock & McLachlan (2021). A chapter that recomputes one calls
 :func:`check`; the built book collects what was checked, and judges it when the pages are written.
 
-The rule: a value *agrees* if |difference| <= half a unit of the last printed digit + 3 sqrt(se_ours^2 + se_paper^2).
+The rule: a value *agrees* if |difference| <= half a unit of the last printed digit + 3 sqrt(se_ours^2 + se_paper^2). Its power
+is this tolerance as a share of the printed value: no smaller change would have been noticed. With a power of more than a fifth
+it *agrees weakly*.
 """
 
 import numbers
@@ -27,6 +29,11 @@ recorded: dict[str, dict[str, Any]] = {}
 #: The printed values that this process has looked up: if one changes, what was computed from it is out of date.
 looked_up: dict[str, str] = {}
 
+#: A check that would accept a value off by more than this share says little.
+WEAK = 0.2
+KINDS = ("agrees", "agrees weakly", "differs", "not checked")
+RESULTS = ("proved", "recomputed", "weakly", "differs", "not checked")
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -38,6 +45,8 @@ class Claim:
     printed: str | None = None
     se: str | None = None
     reason: str | None = None
+    condition: str | None = None
+    proved: bool = False
 
     @property
     def value(self) -> float:
@@ -63,13 +72,14 @@ def _number(printed: str) -> float:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one claim: "agrees", "differs" or "not checked"."""
+    """The verdict on one claim, one of :data:`KINDS`; ``power`` is the smallest relative change that would be noticed."""
 
     id: str
     verdict: str
     value: float | bool | None = None
     se: float = 0.0
     tolerance: float | None = None
+    power: float | None = None
     reason: str | None = None
 
     def __repr__(self) -> str:
@@ -81,6 +91,11 @@ class Verdict:
 
 
 @cache
+def _file() -> list[Any]:
+    return list(yaml.safe_load_all(files("softlabel.book").joinpath("claims.yml").read_text(encoding="utf-8")))
+
+
+@cache
 def ledger() -> dict[str, Claim]:
     """All claims by their id, in the order of the paper.
 
@@ -89,7 +104,7 @@ def ledger() -> dict[str, Claim]:
     >>> ledger()["gastro.alpha0.truth"].printed
     '5.47'
     """
-    entries = yaml.safe_load(files("softlabel.book").joinpath("claims.yml").read_text(encoding="utf-8"))
+    _, entries = _file()
     claims = {entry["id"]: Claim(**entry) for entry in entries}
     if len(claims) != len(entries):
         raise ValueError("claims.yml lists an id twice")
@@ -117,9 +132,9 @@ def check(values: Mapping[str, Any], data: VoteData | None = None) -> "Checked":
     ----------
     values : mapping
         By the id in ``claims.yml``: the value, as a fraction where the paper prints a percentage, or a pair of the value and
-        its standard error; for a statement without a number, whether it holds. The standard error is that of the comparison
-        beyond the one that the paper prints: the Monte Carlo error of the value, and the sampling error of the paper's
-        number where it prints none.
+        its standard error; for a statement without a number, whether it holds, or a pair of that and the power of its check.
+        The standard error is that of the comparison beyond the one that the paper prints: the Monte Carlo error of the value,
+        and the sampling error of the paper's number where it prints none.
     data : VoteData, optional
         What the values were computed from: if it is a stand-in, the claims count as not checked.
 
@@ -162,10 +177,19 @@ def _record(id: str, value: Any, se: float) -> dict[str, Any]:
         raise ValueError(f"claim {id!r} needs a number, got {value!r}")
     if not (np.isfinite(float(value)) and np.isfinite(se) and se >= 0):
         raise ValueError(f"claim {id!r}: value and se must be finite and se not negative, got {value!r} and {se!r}")
-    return {"value": bool(value) if entry.printed is None else float(value), "se": float(se)}
+    if entry.printed is None:
+        return {"value": bool(value), "power": float(se) or None}
+    return {"value": float(value), "se": float(se)}
 
 
-def judge(id: str, value: float | bool | None = None, se: float = 0.0, reason: str | None = None, **_: object) -> Verdict:
+def judge(
+    id: str,
+    value: float | bool | None = None,
+    se: float = 0.0,
+    power: float | None = None,
+    reason: str | None = None,
+    **_: object,
+) -> Verdict:
     """The verdict on a recorded value, by the ledger as it is now; further fields of the record do not matter."""
     entry = _entry(id)
     if value is None:
@@ -175,10 +199,13 @@ def judge(id: str, value: float | bool | None = None, se: float = 0.0, reason: s
         holds = bool(value)
     else:
         tolerance = entry.half_unit + 3 * float(np.hypot(se, _number(entry.se) if entry.se else 0.0))
+        power = tolerance / abs(entry.value)
         # A value on the edge of the tolerance must not fail for the rounding of 0.47 in binary.
         holds = abs(value - entry.value) <= tolerance * (1 + 1e-9)
-    reason = None if holds else entry.reason or "unexplained"
-    return Verdict(id, "agrees" if holds else "differs", value, se, tolerance, reason)
+    if not holds:
+        return Verdict(id, "differs", value, se, tolerance, power, entry.reason or "unexplained")
+    condition = f"under a condition that the paper lacks: {entry.condition}" if entry.condition else None
+    return Verdict(id, "agrees weakly" if (power or 0) > WEAK else "agrees", value, se, tolerance, power, condition)
 
 
 class Checked(list[Verdict]):
@@ -207,19 +234,63 @@ def printed(id: str) -> str:
 def count(verdict: str, *patterns: str, found: Mapping[str, Any] | None = None) -> int:
     """How many claims have this verdict, or "all"; in a notebook, of those that it has checked itself.
 
+    Those that agree weakly count among those that agree.
+
     Examples
     --------
     >>> count("all", "table1.*.are")
     12
     """
     records = recorded if found is None else found
-    if verdict not in ("agrees", "differs", "not checked", "all"):
-        raise ValueError(f"verdict must be 'agrees', 'differs', 'not checked' or 'all', got {verdict!r}")
+    if verdict not in (*KINDS, "all"):
+        raise ValueError(f"verdict must be one of {', '.join(map(repr, KINDS))} or 'all', got {verdict!r}")
     for pattern in patterns:
         if not any(fnmatch(id, pattern) for id in ledger()):
             raise ValueError(f"no claim in claims.yml fits {pattern!r}")
     ids = [id for id in ledger() if any(fnmatch(id, pattern) for pattern in patterns or ["*"])]
-    return sum(verdict in ("all", judge(id, **records.get(id, {})).verdict) for id in ids)
+    return sum(verdict == "all" or judge(id, **records.get(id, {})).verdict.startswith(verdict) for id in ids)
+
+
+def count_results(kind: str, found: Mapping[str, Any] | None = None) -> int:
+    """How many results are of this kind, one of those of :func:`results`, or "all".
+
+    Examples
+    --------
+    >>> count_results("all") == len(results({}))
+    True
+    """
+    if kind not in (*RESULTS, "all"):
+        raise ValueError(f"kind must be one of {', '.join(map(repr, RESULTS))} or 'all', got {kind!r}")
+    return sum(kind in (found_kind, "all") for found_kind in results(recorded if found is None else found).values())
+
+
+def results(found: Mapping[str, Any]) -> dict[str, str]:
+    """What has been found on each result: claims that stand or fall together are one, as ``claims.yml`` lists them.
+
+    A result "differs" if one of its claims does, and is "not checked" if one is not. Else it is "proved" (and checked) if all
+    are, "recomputed" if one of its checks has power, and "weakly" recomputed if none has.
+
+    Examples
+    --------
+    >>> results({"table3.m5.alpha1.are": {"value": 5 * 2 / 6}})["the efficiencies by the formula"]
+    'not checked'
+    """
+    groups, _ = _file()
+    members: dict[str, list[Verdict]] = {}
+    for id in ledger():
+        name = next((name for name, patterns in groups.items() if any(fnmatch(id, p) for p in patterns)), id)
+        members.setdefault(name, []).append(judge(id, **found.get(id, {})))
+    return {name: _together(verdicts) for name, verdicts in members.items()}
+
+
+def _together(verdicts: list[Verdict]) -> str:
+    kinds = {verdict.verdict for verdict in verdicts}
+    for kind in ("differs", "not checked"):
+        if kind in kinds:
+            return kind
+    if all(ledger()[verdict.id].proved for verdict in verdicts):
+        return "proved"
+    return "recomputed" if "agrees" in kinds else "weakly"
 
 
 def comparison(verdicts: Iterable[Verdict]) -> pd.DataFrame:
@@ -229,10 +300,11 @@ def comparison(verdicts: Iterable[Verdict]) -> pd.DataFrame:
         entry = _entry(v.id)
         rows.append(
             {
+                "Verdict": v.verdict + (f": {v.reason}" if v.reason else ""),
                 "Claim": entry.statement,
                 "Paper": (entry.printed or "holds") + (f" ({entry.se})" if entry.se else ""),
                 "Book": format_like(v.value, entry.printed) + (f" ({format_like(v.se, entry.printed)})" if v.se else ""),
-                "Verdict": v.verdict + (f": {v.reason}" if v.reason else ""),
+                "Power": "" if v.power is None else f"{v.power:.{0 if v.power >= 0.095 else 1}%}",
             }
         )
     return pd.DataFrame(rows)
