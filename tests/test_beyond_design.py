@@ -233,6 +233,57 @@ def test_floor_of_shared_errors_numerically():
     assert abs(ratio[0.1] - 1) > 0.01  # to first order only
 
 
+def sandwiches(Y, votes):
+    """By item, and two-way, of the fit to votes (n, L): sums over pairs of residuals, as matrices over pairs of items."""
+    labellers = votes.shape[1]
+    x = np.insert(Y, 0, 1, axis=1)
+    s = votes.sum(axis=1)
+    b = fit_logistic(Y, np.column_stack([s, labellers - s])).coef
+    tau = special.expit(x @ b)
+    r = votes - tau[:, None]
+    bread = np.linalg.inv(labellers * (x.T * (tau * (1 - tau))) @ x)
+    by_person = r @ r.T * labellers / (labellers - 1)  # (j, k): pairs of one person on two items
+    same_item = np.diag(r.sum(axis=1) ** 2)
+    both = same_item + by_person - np.diag((r**2).sum(axis=1))
+    return [(bread @ x.T @ middle @ x @ bread)[2, 2] for middle in (same_item, both)]
+
+
+def variance_shown(n, labellers, g0, g_item, g_person, g_shared):
+    """V as the two-way sandwich shows it: without what all votes share."""
+    V = covariance_of_the_mean(n, labellers, g0, g_item, g_person, g_shared) - (n - 1) / n * g_shared
+    inverse = np.linalg.inv(PAIR.fisher_information())
+    return (inverse @ V @ inverse)[2, 2]
+
+
+def test_the_two_way_sandwich_shows_all_but_the_shared_part():
+    """Opinions of each and of all: its mean over studies is V less (n - 1) / n Gamma_S."""
+    n, labellers, own, common, rng = 400, 15, 0.04, 0.02, np.random.default_rng(84)
+    g_shared, g_person = (
+        h.T @ h / len(h) for share in (common, own + common) for _, h in [shared_opinion(share, rng, size=600)]
+    )
+    g0, found, pairs = PAIR.fisher_information(), [], []
+    for _ in range(150):
+        Y, _ = PAIR.sample(n, rng)
+        x = np.insert(Y, 0, 1, axis=1)
+        tau, unit = PAIR.posterior(Y)[:, :1], x / np.linalg.norm(x, axis=1, keepdims=True)
+        u = np.sqrt(own) * unit @ rng.standard_normal((3, labellers)) + np.sqrt(common) * unit @ rng.standard_normal((3, 1))
+        q = special.ndtr((special.ndtri(tau) - u) / np.sqrt(1 - own - common))
+        found.append(sandwiches(Y, rng.random(q.shape) < q))
+        rest = q - tau
+        product = (rest.sum(axis=1) ** 2 - (rest**2).sum(axis=1)) / labellers / (labellers - 1)
+        pairs.append((x.T * product) @ x / n)  # two people on one item
+    found, g_item = np.array(found), np.mean(pairs, axis=0)
+    mean, se = found.mean(axis=0), found.std(axis=0) / np.sqrt(150)
+    right = variance_shown(n, labellers, g0, g_item, g_person, g_shared)
+    assert mean[1] == pytest.approx(right, abs=4 * se[1])
+    # No pair of items is counted by item: at most the first two terms, less what of the shared part the fit takes up.
+    first_two = variance_shown(n, labellers, g0, g_item, g_shared, g_shared)
+    assert mean[0] < first_two + 4 * se[0] < right
+    # Negative: far from all of V.
+    inverse, whole = np.linalg.inv(g0), covariance_of_the_mean(n, labellers, g0, g_item, g_person, g_shared)
+    assert mean[1] < (inverse @ whole @ inverse)[2, 2] - 8 * se[1]
+
+
 def test_the_floor_needs_a_part_that_stays():
     """Negative: many opinions, one for each of many labellers, leave no floor, where one for all does."""
     rng, n = np.random.default_rng(82), 4000

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 import sympy as sp
-from scipy import optimize, special
+from scipy import optimize, special, stats
 from sklearn.linear_model import LogisticRegression
 from test_boxes import covariance_of_three_classes
 from test_theorems import ALTERED, FACTOR, FAR, GENERAL, MODEL, NEAR, departure, is_zero
@@ -437,6 +437,24 @@ def test_gain_of_weights_numerically(low, high, alpha0):
     numbers = np.arange(low, high + 1)
     for prob in rng.dirichlet(np.full(numbers.size, 0.3), size=300):
         assert weighted(numbers, prob, alpha0) / pooled(numbers, prob, alpha0) - 1 <= largest * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "numbers, share, alpha0, gain",
+    [((10, 30), 0.5, 1.0, 0.22), ((10, 30), 0.2, 1.0, 0.29), ((20, 60), 0.2, 5.0, 0.24), ((1, 50), 0.1, 1.0, 3.04)],
+)
+def test_gain_of_mixtures(numbers, share, alpha0, gain):
+    """From the variances of beta-binomial counts, as SciPy has them, at one tau."""
+    numbers, prob, tau = np.array(numbers), np.array([1 - share, share]), 0.3
+    variances = np.array([stats.betabinom(k, alpha0 * tau, alpha0 * (1 - tau)).var() for k in numbers])
+
+    def worth(weights):
+        H, G = prob @ (weights * numbers) * tau * (1 - tau), prob @ (weights**2 * variances)
+        return H**2 / G / (tau * (1 - tau))
+
+    once, best = worth(np.ones(2)), worth(numbers / variances)
+    assert best / once - 1 == pytest.approx(gain, abs=0.005)
+    assert once == pytest.approx(pooled(numbers, prob, alpha0)) and best == pytest.approx(weighted(numbers, prob, alpha0))
 
 
 def urn(rule, alpha0, tau, most=6):
