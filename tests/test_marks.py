@@ -34,14 +34,14 @@ def functions():
     for name in (*FORMULAS, "report.parts"):
         module = importlib.import_module(f"softlabel.{name}")
         for thing in list(vars(module).values()):
-            if getattr(thing, "__module__", None) != module.__name__:
+            if getattr(thing, "__module__", "") != module.__name__ or thing.__name__.startswith("_"):
                 continue
-            if inspect.isclass(thing) and not thing.__name__.startswith("_"):
-                for method, value in list(vars(thing).items()):
-                    if not method.startswith("_") and (callable(value) or hasattr(value, "__get__")) and method not in getattr(thing, "__annotations__", {}):
-                        yield f"{thing.__name__}.{method}"
-            elif inspect.isfunction(thing) and not thing.__name__.startswith("_"):
+            if inspect.isfunction(thing):
                 yield thing.__name__
+            elif inspect.isclass(thing):
+                fields = getattr(thing, "__annotations__", {})
+                members = [key for key, value in vars(thing).items() if hasattr(value, "__get__") and key not in fields]
+                yield from (f"{thing.__name__}.{key}" for key in members if not key.startswith("_"))
 
 
 def test_every_function_that_states_a_formula_is_altered():
@@ -75,9 +75,9 @@ def test_each_test_behind_a_mark_sees_an_altered_formula_itself(box):
 ROW = dict(of="variance_inflation", by="tests", place="softlabel/vote_models.py::variance_inflation", kind="", code="")
 
 
-@pytest.mark.parametrize("new, killed", [("factor = (m - 1) / (1 + alpha0) + 1", 0), ("factor = 1 - (m - 1) / (1 + alpha0)", 1)])
+@pytest.mark.parametrize("new, killed", [("1 * ", 0), ("1.001 * ", 1)])
 def test_what_changes_nothing_survives(new, killed):
-    assert mutants.cell(**ROW, old="factor = 1 + (m - 1) / (1 + alpha0)", new=new)["killed"] == killed
+    assert mutants.cell(**ROW, old="(m - 1) / (1 + alpha0)", new=f"{new}(m - 1) / (1 + alpha0)")["killed"] == killed
 
 
 def test_a_text_that_is_not_there_is_an_error():

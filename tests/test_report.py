@@ -198,7 +198,10 @@ def test_goodness_of_fit_by_enumeration(alpha0):
     counts, tau = COUNTS.copy(), the_report().fit.posterior(X)
     counts[::3, 0] += 2
     m = counts.sum(axis=1).astype(int)
-    law = [stats.binom(k, t) if alpha0 == np.inf else stats.betabinom(k, alpha0 * t, alpha0 - alpha0 * t) for k, t in zip(m, tau[:, 0])]
+    law = [
+        stats.binom(k, t) if alpha0 == np.inf else stats.betabinom(k, alpha0 * t, alpha0 - alpha0 * t)
+        for k, t in zip(m, tau[:, 0])
+    ]
     parted = np.array_split(np.argsort(tau[:, 0], kind="stable"), 10)
     sums = [[counts[g, 0].sum(), sum(law[j].mean() for j in g), sum(law[j].var() for j in g)] for g in parted]
     observed, expected, variance = np.transpose(sums)
