@@ -37,7 +37,7 @@ GRID = np.concatenate([[0.0], np.logspace(-6, 6, 25), [1e12]])
 FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 577), [1e12]])
 SMALLEST = 1e-280  # probability, so that what is divided by it stays finite
 MANY = 40_000  # items
-FEWEST = 5  # items of the rarer class for each coefficient
+FEWEST = 3  # items of the rarer class for each coefficient
 SAME = 1e-4  # between probabilities of the same fit, by whatever program
 KEPT = 1 << 25  # votes, of which each takes eight bytes
 
@@ -222,7 +222,7 @@ def alpha0_interval(
     ValueError
         As :func:`estimate_alpha0`, or if ``level`` or ``method`` is not valid. With "cox-reid" also as :func:`fit_logistic`,
         if ``X`` is missing, if ``tau`` is not the fit of ``counts`` on ``X``, if the features separate the votes, or if there
-        are fewer than 5 items of the rarer class for each coefficient: no method here can then be relied on.
+        are fewer than 3 items of the rarer class for each coefficient: no method here can then be relied on.
 
     Notes
     -----

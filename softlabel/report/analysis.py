@@ -75,7 +75,7 @@ def analyse_votes(
     times the information of one true label an item; equal numbers give Theorem 2 of Ahfock & McLachlan (2021). The factor
     rises with alpha0, so that the ends of one interval give those of the other. The estimate of alpha0 takes the fitted
     coefficients as known, and tends to be too high; its interval, the default of :func:`alpha0_interval`, allows for their
-    error. There is none (0 to infinity) below 5 items of the rarer class for each coefficient, or if the features separate
+    error. There is none (0 to infinity) below 3 items of the rarer class for each coefficient, or if the features separate
     the votes.
 
     Annotators are compared with all votes on the same items. If they are exchangeable, one of them gives a positive vote with
