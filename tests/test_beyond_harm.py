@@ -327,6 +327,25 @@ def test_worth_of_bad_habits_numerically(kind, size):
 
 
 @pytest.mark.parametrize("kind, size", HABITS)
+def test_response_variance_by_enumeration(kind, size):
+    """Mean and variance of the share of m votes, from the distribution of their number: no covariance of two votes is used."""
+    alpha0, s = 0.5, np.arange(6)[:, None]
+    q, u, _ = habit(kind, size, alpha0)
+    for eta in (-1.0, 0.3, 2.0):
+        tau = expit(eta)
+        if kind == "distorter":
+            p = stats.betabinom.pmf(s, 5, alpha0 * q(eta), alpha0 * q(-eta))[:, 0]
+        elif kind == "copyist":  # all see the true class
+            p = (stats.binom.pmf(s, 5, [1 - size, size]) * [tau, 1 - tau]).sum(axis=1)
+        else:  # opinions, by Gauss and Jacobi
+            node, mass = special.roots_jacobi(40, alpha0 * (1 - tau) - 1, alpha0 * tau - 1)
+            p = stats.binom.pmf(s, 5, size + (1 - 2 * size) * (1 + node) / 2) @ mass / mass.sum()
+        mean = p @ s[:, 0] / 5
+        assert mean == pytest.approx(q(eta), rel=1e-9)
+        assert p @ (s[:, 0] / 5) ** 2 - mean**2 == pytest.approx(response_variance(q, u, 5)(eta), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind, size", HABITS)
 def test_worth_is_harmonic_in_m(kind, size):
     """1 / worth is A + B / m; votes overtake at B / (1 - A), and never if A >= 1."""
     for alpha0 in (1.0, 10.0):

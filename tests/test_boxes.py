@@ -279,12 +279,13 @@ def test_excess_is_bounded_by_an_integrable_score_symbolically():
 
 @pytest.fixture(scope="module")
 def excess_errors():
-    """n times the excess error of 2,000 rules, at three n."""
+    """n times the excess error of 8,000 rules, at three n: standard errors of the means are one per cent."""
     found = {}
     for n in (100, 400, 1600):
         rng = np.random.default_rng(n)
-        Y, z = MODEL.sample(n, rng, size=2000)
-        found[n] = n * (MODEL.error_rate(fit_logistic_batch(Y, z).coef) - MODEL.bayes_error())
+        samples = (MODEL.sample(n, rng, size=2000) for _ in range(4))
+        errors = np.concatenate([MODEL.error_rate(fit_logistic_batch(Y, z).coef) for Y, z in samples])
+        found[n] = n * (errors - MODEL.bayes_error())
     return found
 
 
@@ -298,7 +299,7 @@ def test_tails_of_the_excess_vanish(excess_errors):
     # An exponential variable, the limit at p = 2, leaves 13 exp(-12), below 1e-4; 1% is room for n = 100.
     assert max(tail(values) for values in excess_errors.values()) < 0.01
     for n, values in excess_errors.items():  # so the means are those of the limit
-        assert values.mean() == pytest.approx(MODEL.excess_error(), rel=0.1 + 10 / n)
+        assert values.mean() == pytest.approx(MODEL.excess_error(), rel=0.05 + 10 / n)
 
 
 def heavy_limit(grid, f):

@@ -91,6 +91,11 @@ def test_covariance_is_that_of_the_observed_information(seed, alpha0):
         assert abs(slope) * np.sqrt(inverse[k, k]) < 1e-4  # in standard errors
 
 
+def test_standard_errors_are_roots_of_variances():
+    fit = fit_dirichlet_multinomial(*votes(1))
+    assert fit.stderr() == pytest.approx([fit.cov()[k, k] ** 0.5 for k in range(3)], rel=1e-12)
+
+
 def test_expected_information_on_the_real_votes_is_that_of_vgam():
     """VGAM's vglm(..., betabinomial) prints errors by the expected information, here by enumeration; ours are others."""
     X, counts, _ = gastro()

@@ -154,6 +154,13 @@ def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0):
                 assert bought(m, alpha0, c0, c1) == ("more votes" if rule > 0 else "more items")
 
 
+def test_best_number_of_votes_by_search():
+    for alpha0 in np.geomspace(0.1, 300, 60):
+        for c0, c1 in ((1.0, 1.0), (3.0, 2.0)):
+            worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 100)]
+            assert parts.best_votes(Interval(*[alpha0] * 3), c0, c1) == (np.argmax(worth) + 1,) * 3
+
+
 def test_one_more_vote_symbolically():
     """The rule, and the factor for any two numbers of votes."""
     m, a, c0, c1 = sp.symbols("m alpha0 c0 c1", positive=True)
@@ -192,6 +199,26 @@ def test_votes_asked_for_where_people_disagree_break_the_condition():
     assert slopes["adaptive"] < -8 and abs(slopes["two"]) < 4 and abs(slopes["three"]) < 4
 
 
+@pytest.mark.parametrize("alpha0", [0.5, 5.0, np.inf])
+def test_goodness_of_fit_by_enumeration(alpha0):
+    """Mean and variance of each item's votes from SciPy's probabilities of all counts, unequal numbers of votes."""
+    counts, tau = COUNTS.copy(), the_report().fit.posterior(X)
+    counts[::3, 0] += 2
+    m = counts.sum(axis=1).astype(int)
+    law = [
+        stats.binom(k, t) if alpha0 == np.inf else stats.betabinom(k, alpha0 * t, alpha0 - alpha0 * t)
+        for k, t in zip(m, tau[:, 0])
+    ]
+    parted = np.array_split(np.argsort(tau[:, 0], kind="stable"), 10)
+    sums = [[counts[g, 0].sum(), sum(law[j].mean() for j in g), sum(law[j].var() for j in g)] for g in parted]
+    observed, expected, variance = np.transpose(sums)
+    found = parts.goodness_of_fit(counts, tau, alpha0)
+    np.testing.assert_allclose(found.calibration["expected"], expected, rtol=1e-9)
+    np.testing.assert_allclose(found.calibration["stderr"], variance**0.5, rtol=1e-9)
+    assert found.statistic == pytest.approx(((observed - expected) ** 2 / variance).sum(), rel=1e-9)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(found.statistic, 8), rel=1e-9)
+
+
 def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_feature():
     pvalues = []
     for seed in range(400):
@@ -204,6 +231,21 @@ def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_featur
     big, wide, _ = simulate(n=2000, seed=1)
     curved = analyse_votes(wide, big.assign(size=np.exp(2 * big["size"])), positive="yes")  # the feature in another form
     assert curved.goodness_of_fit.pvalue < 1e-4 and any("do not follow" in w for w in curved.warnings)
+
+
+def test_truth_against_votes_as_a_difference_of_two_estimates():
+    """A step from the votes' coefficients by the true labels has covariance I^-1 + C, which the score test does not invert."""
+    fit, tau = the_report().fit, the_report().fit.posterior(X)
+    x, y = np.insert(X.to_numpy(), 0, 1, axis=1), TRUTH.to_numpy(float)
+    y[:20] = np.nan
+    known, p = ~np.isnan(y), tau[:, 0]
+    inverse = np.linalg.inv((x[known].T * (p * (1 - p))[known]) @ x[known])
+    step = inverse @ x[known].T @ (y - p)[known]
+    statistic = step @ np.linalg.solve(inverse + fit.cov(), step)
+    found = parts.against_truth(fit, X, tau, y)
+    assert found.statistic == pytest.approx(statistic, rel=1e-8)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(statistic, 3), rel=1e-8)
+    assert (found.n_items, found.accuracy) == (100, np.mean((p > 0.5)[known] == (y == 1)[known]))
 
 
 def test_truth_against_votes():

@@ -108,6 +108,18 @@ def test_rows_of_other_code_are_computed_anew(small, interrupted):
     assert small[1] == [0, 1, 2, 3, 4, 5]
 
 
+def test_only_cells_that_are_new_are_computed(small, tmp_path, monkeypatch):
+    """A cell that has changed in the middle, and one that is gone: the file is in the order of the cells all the same."""
+    studies.run("alpha0_coverage", tmp_path, n_jobs=1)
+    small[1].clear()
+    cells = [alpha0_coverage.CELLS[0] | {"seed": 100}, *alpha0_coverage.CELLS[2:]]
+    monkeypatch.setattr(alpha0_coverage, "CELLS", cells)
+    studies.run("alpha0_coverage", tmp_path, n_jobs=1)
+    assert small[1] == [100]
+    rows = list(csv.DictReader((tmp_path / "alpha0_coverage.csv").read_text().splitlines()[1:]))
+    assert [row["seed"] for row in rows] == ["100", "2", "3", "4", "5"]
+
+
 def test_rows_do_not_depend_on_the_number_of_processes(monkeypatch, tmp_path):
     monkeypatch.setattr(alpha0_coverage, "CELLS", alpha0_coverage.CELLS[:6])
     studies.run("alpha0_coverage", tmp_path, n_jobs=2)
