@@ -73,7 +73,7 @@ def test_every_cell_of_the_tables_is_as_printed():
     assert len(cells) == 12 * 5 + 20 + 40
     for id, printed, se in cells:
         assert (claims.claim(id).printed, claims.claim(id).se) == (printed, se), id
-    in_ledger = {id for id in claims.ledger() if id.startswith("table") and not id.endswith(".joint")}
+    in_ledger = {id for id in claims.ledger() if id.startswith("table") and not id.endswith((".joint", ".se"))}
     assert in_ledger == {id for id, *_ in cells}
 
 
@@ -89,7 +89,9 @@ TEXT = {
 
 def test_the_text_is_as_printed():
     assert {id: claims.claim(id).printed for id in TEXT} == TEXT
-    assert {id for id in TEXT if claims.claim(id).se} == {"wisconsin.truth_error.text"}
+    assert {id for id, entry in claims.ledger().items() if entry.se and not id.startswith("table")} == {
+        "wisconsin.truth_error.text"
+    }
     assert claims.claim("wisconsin.truth_error.text").se == "0.37%"
 
 
@@ -237,8 +239,9 @@ def test_results_count_what_stands_together_once():
     are = {id: {"value": entry.value, "se": 0.0} for id, entry in claims.ledger().items() if fnmatch.fnmatch(id, "table*.are")}
     cells = {id: {"value": e.value, "se": e.value} for id, e in claims.ledger().items() if id.startswith("table1.") and e.se}
     joint = {"table1.joint": {"value": True, "power": 0.05}}
+    cells["table1.se"] = {"value": True, "power": 0.3}
     proofs = {"votes.mean": {"value": True, "power": None}, "fig1.birds.n": {"value": 108.0, "se": 0.0}}
-    assert len(are) == 32 and len(cells) == 48
+    assert len(are) == 32 and len(cells) == 49
     for found, kinds in [
         (are, {"the efficiencies by the formula": "recomputed"}),
         (are | {"table1.m5.alpha1.are": {"value": 1.6}}, {"the efficiencies by the formula": "differs"}),
@@ -353,7 +356,10 @@ def test_other_numbers_differ():
 
 
 # What differs, to the letter of the paper: nothing may join or leave this list unseen.
-DIFFERS = {"fig1.adult.m", "sim.within_standard_errors"}
+DIFFERS = {
+    "fig1.adult.m", "sim.within_standard_errors", "fig3.exceptions", "fig3.no_large_outliers",
+    "wisconsin.reason.test_set", "wisconsin.reason.exact",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
