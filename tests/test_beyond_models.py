@@ -12,9 +12,11 @@ import sympy as sp
 from scipy import optimize, special, stats
 from sklearn.linear_model import LogisticRegression
 from test_boxes import covariance_of_three_classes
+from test_efficiency import features
 from test_theorems import ALTERED, FACTOR, FAR, GENERAL, MODEL, NEAR, departure, is_zero
 
 from softlabel import (
+    dm_logpmf,
     fit_dirichlet_multinomial,
     fit_logistic_batch,
     godambe_information,
@@ -674,6 +676,25 @@ def joint_information(model, labellers, alpha0, size=40):
     score = np.concatenate([by_eta[:, :, None] * x[:, None], by_omega[:, :, None]], axis=2)
     full = np.einsum("j,js,jsa,jsb->ab", mass, p, score, score)
     return full[:3, :3] - np.outer(full[:3, 3], full[:3, 3]) / full[3, 3]
+
+
+@pytest.mark.parametrize("labellers, alpha0", [(2, 1.0), (5, 0.2), (10, 3.0)])
+def test_joint_information_by_differences(labellers, alpha0):
+    """Scores by differences of the package's log-probabilities."""
+    (x, mass), s, h = features(GENERAL), np.arange(labellers + 1), 1e-5
+    eta = np.repeat(x @ GENERAL.coef, labellers + 1)
+    votes = np.tile(np.column_stack([s, labellers - s]), (len(x), 1))
+
+    def logs(eta, omega):
+        return dm_logpmf(votes, np.column_stack([special.expit(eta), special.expit(-eta)]), 1 / omega)
+
+    omega = 1 / alpha0
+    by_eta = (logs(eta + h, omega) - logs(eta - h, omega)) / (2 * h)
+    by_omega = (logs(eta, omega + h) - logs(eta, omega - h)) / (2 * h)
+    score = np.column_stack([by_eta[:, None] * np.repeat(x, labellers + 1, axis=0), by_omega])
+    full = (score.T * np.repeat(mass, labellers + 1) * np.exp(logs(eta, omega))) @ score
+    expected = full[:3, :3] - np.outer(full[:3, 3], full[:3, 3]) / full[3, 3]
+    np.testing.assert_allclose(joint_information(GENERAL, labellers, alpha0), expected, rtol=1e-3)
 
 
 @pytest.mark.parametrize("labellers, alpha0", [(2, 1.0), (5, 0.2), (10, 1.0), (30, 20.0)])
