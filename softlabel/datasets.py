@@ -339,9 +339,8 @@ def load_recidivism(part: str = "voted") -> VoteData:
     as_choice(part, "part", ("voted", "rest"))
     columns = ["id", "sex", "age", "priors_count", "charge_degree (misd/fel)", "two_year_recid"]
     people = pd.read_csv(fetch("BROWARD_CLEAN.csv"), lineterminator="\r", usecols=columns).set_index("id")
-    # Below the names of the annotators stands a row that only says "id"; behind all, rows and columns are empty.
-    right = pd.read_csv(fetch("MTURK_NO_RACE.csv"), lineterminator="\r", index_col=0, low_memory=False)
-    right = right.dropna(how="all").dropna(how="all", axis="columns")
+    # A row below the head only says "id", and the last rows are empty; so are columns, which hold no vote.
+    right = pd.read_csv(fetch("MTURK_NO_RACE.csv"), lineterminator="\r", index_col=0, low_memory=False).dropna(how="all")
     right.index = right.index.astype(int)
     right.columns = pd.RangeIndex(1, right.shape[1] + 1)
 
