@@ -39,7 +39,10 @@ NAMES = {
     "load_adult_content",
     "load_bluebirds",
     "load_breast_cancer",
+    "load_cifar10h",
     "load_gastroenterology",
+    "load_imagenet16h",
+    "load_recidivism",
     "overdispersion_test",
     "pooled_efficiency",
     "prediction_band",
@@ -103,6 +106,9 @@ SIGNATURES = {
     datasets.load_bluebirds: "",
     datasets.load_breast_cancer: "",
     datasets.load_adult_content: "positive='RX', repeats='keep'",
+    datasets.load_recidivism: "part='voted'",
+    datasets.load_cifar10h: "",
+    datasets.load_imagenet16h: "noise",
 }
 RULE = "coef converged n_iter separation log_likelihood n_items n_without_votes feature_names".split()
 FIELDS = {
