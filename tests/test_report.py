@@ -155,7 +155,8 @@ def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0):
 
 
 def test_best_number_of_votes_by_search():
-    for alpha0 in np.geomspace(0.1, 300, 60):
+    # The others lie where one more vote begins to pay.
+    for alpha0 in [*np.geomspace(0.1, 300, 60), *(k * (k + 1) + 0.1 for k in range(1, 10))]:
         for c0, c1 in ((1.0, 1.0), (3.0, 2.0)):
             worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 100)]
             assert parts.best_votes(Interval(*[alpha0] * 3), c0, c1) == (np.argmax(worth) + 1,) * 3
