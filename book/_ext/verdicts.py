@@ -180,7 +180,13 @@ class Judge(SphinxPostTransform):
     def link(self, page):
         """To a chapter, by its number."""
         number = nodes.inline("", ".".join(map(str, self.env.toc_secnumbers[page][""])))
-        target = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{page}", "refdoc": page, "refexplicit": True}
+        target = {
+            "refdomain": "std",
+            "reftype": "doc",
+            "reftarget": f"/{page}",
+            "refdoc": self.env.docname,
+            "refexplicit": True,
+        }
         return pending_xref("", number, **target)
 
 
