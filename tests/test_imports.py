@@ -235,10 +235,8 @@ def test_every_import_is_declared():
         room = name.rpartition(".")[0].partition(".")[0]
         found, asked = foreign(source)
         # The report asks whether crowd-kit is there, the book whether IPython is: they do without. A study runs pytest.
-        allowed = (
-            extras[""]
-            | {"": set(), "report": extras["report"] | extras["crowd"], "book": extras["book"] | {"IPython", "pytest"}}[room]
-        )
+        book = extras["book"] | {"IPython", "pytest"}
+        allowed = extras[""] | {"": set(), "report": extras["report"] | extras["crowd"], "book": book}[room]
         assert found <= allowed, f"{name} imports {found - allowed} without `optional`"
         assert all(distribution in extras[extra] for distribution, extra in asked), (name, asked)
         used[room] |= found | {distribution for distribution, _ in asked}
