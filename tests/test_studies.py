@@ -16,8 +16,8 @@ FOLDER = ROOT / "book" / "studies"
 
 @pytest.mark.parametrize("name", studies.NAMES)
 def test_a_file_is_of_the_present_code_and_whole(name):
-    first, *rows = (FOLDER / f"{name}.csv").read_text("utf8").splitlines()
-    assert f"{first}\n" == studies.head(name), "stale: make studies"
+    first, *rows = (FOLDER / f"{name}.csv").read_text("utf8").splitlines(keepends=True)
+    assert first == studies.head(name), "stale: make studies"
     cells = import_module(f"softlabel.book.studies.{name}").CELLS
     stored = [{key: row[key] for key in cell} for cell, row in zip(cells, csv.DictReader(rows), strict=True)]
     assert stored == [{key: str(value) for key, value in cell.items()} for cell in cells], "unfinished: make studies"
