@@ -28,6 +28,10 @@ class ConvergenceWarning(UserWarning):
     """The iteration stopped before it converged."""
 
 
+class TruthWarning(UserWarning):
+    """The true labels, or the votes, say too little for an answer without reservation."""
+
+
 def place(name: str, index: tuple[int, ...], labels: list[Any] | None = None) -> str:
     """Words for a position in an argument: ``X[3, 1] (column 'size')``."""
     column = "" if labels is None else f" (column {labels[index[-1]]!r})"
@@ -191,6 +195,21 @@ def listed(labels: Any) -> str:
     """At most six labels in words, as Python shows them and not as NumPy does."""
     shown = [repr(label.item() if isinstance(label, np.generic) else label) for label in list(labels)[:6]]
     return ", ".join(shown) + (", ..." if len(labels) > 6 else "")
+
+
+def as_truth(truth: ArrayLike, n: int) -> Array:
+    """True labels (n,), 1 and 0, and nan where unknown."""
+    try:
+        array = _real(truth)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"truth must be 1, 0 or nan for each item, got {_describe(truth)}") from None
+    if array.shape != (n,):
+        raise ValueError(f"truth has shape {array.shape} but X has {n} items: one true label an item, nan where unknown")
+    wrong = ~((array == 0) | (array == 1) | np.isnan(array))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise ValueError(f"truth[{k}] is {array[k]:g}: true labels must be 1, 0 or nan")
+    return array
 
 
 def as_counts(counts: ArrayLike, name: str = "counts") -> Array:
