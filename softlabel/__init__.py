@@ -21,7 +21,7 @@ from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
 from softlabel.report import VoteReport, analyse_votes
 from softlabel.separation import find_separation
-from softlabel.validation import ConvergenceWarning, SeparationWarning
+from softlabel.validation import ConvergenceWarning, SeparationWarning, TruthWarning
 from softlabel.vote_models import (
     DirichletMultinomial,
     VoteModel,
@@ -32,22 +32,27 @@ from softlabel.vote_models import (
     share_in_band,
     variance_inflation,
 )
+from softlabel.worth import CombinedFit, Estimate, WorthOfVotes, fit_votes_and_truth, worth_of_votes
 
 __version__ = "0.2.0"
 
 __all__ = [
     "Alpha0Fit",
     "BatchFit",
+    "CombinedFit",
     "ConvergenceWarning",
     "DirichletMultinomial",
+    "Estimate",
     "FitLimit",
     "JointFit",
     "LogisticFit",
     "SeparationWarning",
+    "TruthWarning",
     "TwoClassNormal",
     "VoteDesign",
     "VoteModel",
     "VoteReport",
+    "WorthOfVotes",
     "alpha0_interval",
     "analyse_votes",
     "bootstrap_alpha0",
@@ -59,6 +64,7 @@ __all__ = [
     "fit_limit",
     "fit_logistic",
     "fit_logistic_batch",
+    "fit_votes_and_truth",
     "godambe_information",
     "load_adult_content",
     "load_bluebirds",
@@ -74,4 +80,5 @@ __all__ = [
     "simulate_breast_cancer",
     "simulate_relative_efficiency",
     "variance_inflation",
+    "worth_of_votes",
 ]
