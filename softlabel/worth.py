@@ -32,8 +32,8 @@ from softlabel.validation import (
 
 # Standard deviations, beforehand, of a, of s - 1 and of each entry of d, beside the sampling error of the votes. Each
 # combination is a model. That with neither lean nor tilt has probability RIGHT, all others have equal ones.
-LEANS, SCALE, TILTS = (0.0, 0.25, 0.7), 1.0, (0.0, 0.15, 0.4)
-RIGHT = 0.25
+LEANS, SCALE, TILTS = (0.0, 0.25, 0.7), 0.7, (0.0, 0.15, 0.4)
+RIGHT = 0.2
 FEW = 10  # true labels of a class, below which an answer has a reservation
 DRAWS, COSTLY_DRAWS = 2000, 200  # from the posterior; of which so many are used where each one costs
 POINTS, REFERENCES = 200, 150  # items over which the costly averages are taken
@@ -98,9 +98,9 @@ def fit_votes_and_truth(X: ArrayLike, counts: ArrayLike, truth: ArrayLike) -> Co
     -----
     The true labels follow logit tau = a + s eta + d'T, where eta is the linear predictor of the votes' rule and T are the
     other directions of the features. Beforehand (a, s, d) is normal with mean (0, 1, 0). Its covariance is that of the
-    votes' estimate, plus squared amounts by which the votes' mean may be wrong: 0, 0.25 or 0.7 for a, 1 for s, and 0, 0.15
+    votes' estimate, plus squared amounts by which the votes' mean may be wrong: 0, 0.25 or 0.7 for a, 0.7 for s, and 0, 0.15
     or 0.4 for each entry of d. The coefficients are averaged over these nine models, with weights by their marginal
-    likelihood (Laplace's approximation).
+    likelihood (Laplace's approximation); that with neither lean nor tilt has probability 0.2 beforehand.
 
     Without true labels this is the votes' rule; without votes it is Firth's estimate from the true labels alone.
 
@@ -504,8 +504,8 @@ class _Belief:
 def _models(q: int) -> tuple[Array, Array]:
     """Standard deviations (H, q) of theta in each model, and the logarithms of the models' probabilities."""
     lean, tilt = (a.ravel() for a in np.meshgrid(LEANS, TILTS if q > 2 else (0.0,)))
-    log_prior = np.log(np.where((lean == 0) & (tilt == 0), RIGHT, (1 - RIGHT) / (len(lean) - 1)))
-    return np.column_stack([lean, np.full(len(lean), SCALE), np.tile(tilt[:, None], q - 2)]), log_prior
+    prior = np.where((lean == 0) & (tilt == 0), RIGHT, (1 - RIGHT) / (len(lean) - 1))
+    return np.column_stack([lean, np.full(len(lean), SCALE), np.tile(tilt[:, None], q - 2)]), np.log(prior)
 
 
 def _right(q: int) -> Array:
