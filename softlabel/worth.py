@@ -36,7 +36,7 @@ LEANS, SCALE, TILTS = (0.0, 0.25, 0.7), 0.7, (0.0, 0.15, 0.4)
 RIGHT = 0.2
 FEW = 10  # true labels of a class, below which an answer has a reservation
 DRAWS, COSTLY_DRAWS = 2000, 200  # from the posterior; of which so many are used where each one costs
-POINTS, REFERENCES = 200, 150  # items over which the costly averages are taken
+AVERAGED, POINTS, REFERENCES = 2000, 200, 150  # items, at most, over which averages are taken; the last two costly ones
 TAIL = 8  # degrees of freedom of the proposals, whose tails are to be no lighter than those of the posterior
 
 
@@ -286,7 +286,7 @@ def worth_of_votes(
     """
     X, counts, truth, _ = _arguments(X, counts, truth)
     level, rng = as_level(level), as_rng(rng)
-    known, voted = ~np.isnan(truth), counts.any(axis=1)
+    known, voted = ~np.isnan(truth), counts.sum(axis=1) > 0
     if not known.any():
         raise ValueError("truth has no true label: without one, nothing tells what the votes are worth")
     if not voted.any():
@@ -393,14 +393,15 @@ def _cov_of_votes(z: Array, counts: Array, m: float | None, rng: np.random.Gener
         load, between, within = np.ones(len(z)), squared, 0 * squared
     else:
         raise ValueError("no item in counts has more than one vote: what another m is worth cannot be told")
-    q = z.shape[1]
-    products = (z[:, :, None] * z[:, None]).reshape(len(z), -1)
-    weights = rng.standard_exponential((COSTLY_DRAWS, len(z)))  # the Bayesian bootstrap (Rubin 1981)
-    weights /= weights.sum(axis=1, keepdims=True)
-    bread = np.linalg.pinv(((weights * (load * tau * (1 - tau))) @ products).reshape(-1, q, q), hermitian=True)
-    value, vector = np.linalg.eigh(((weights * between) @ products).reshape(-1, q, q))
-    meat = (vector * np.maximum(value, 0)[:, None]) @ vector.swapaxes(1, 2)
-    return np.asarray(bread @ (meat + ((weights * within) @ products).reshape(-1, q, q)) @ bread)
+    covs = np.empty((COSTLY_DRAWS, z.shape[1], z.shape[1]))
+    for cov in covs:
+        weight = rng.standard_exponential(len(z))  # the Bayesian bootstrap (Rubin 1981)
+        weight /= weight.sum()
+        bread = np.linalg.pinv((z.T * (weight * load * tau * (1 - tau))) @ z, hermitian=True)
+        value, vector = np.linalg.eigh((z.T * (weight * between)) @ z)
+        meat = (vector * np.maximum(value, 0)) @ vector.T + (z.T * (weight * within)) @ z
+        cov[:] = bread @ meat @ bread
+    return covs
 
 
 @dataclass(frozen=True)
@@ -410,7 +411,7 @@ class _Belief:
     z: Array  # (n, q), the items
     to_coef: Array  # (q, p + 1)
     sampling: Array  # (q, q), covariance of the votes' estimate, on their scale
-    stretch: Array  # (q,): on the scale of the truth their error is so many times as large
+    scale: float  # on the scale of the truth their error is so many times as large
     precision: Array  # (H, q, q), beforehand
     labels: tuple[Array, Array, Array]  # items (k, q) with true labels (k,), which count so many times (k,)
     mode: Array  # (H, q)
@@ -423,19 +424,20 @@ class _Belief:
         to_coef, to_theta = _coordinates(X, coef)
         z = to_coef[:, :1].T + X @ to_coef[:, 1:].T
         q = z.shape[1]
-        sampling = to_theta @ cov @ to_theta.T + 1e-12 * np.eye(q)  # not singular, even if the rule meets each vote exactly
+        sampling = to_theta @ (cov + cov.T) @ to_theta.T / 2
+        sampling = sampling + 1e-12 * np.eye(q)  # not singular, even if the rule meets each vote exactly
         known = weight > 0
-        labels = z[known], truth[known], weight[known]
+        labels = z[known], truth[known], np.asarray(weight[known], float)
         drift, log_prior = _models(q)
-        stretch = np.ones(q)
-        for _ in range(2):  # the scale is found in the first round
-            spread = (sampling + sampling.T) / 2 * stretch[:, None] * stretch
-            precision = np.linalg.inv(drift[:, :, None] ** 2 * np.eye(q) + spread)
+        scale = 1.0
+        for last in (False, True):  # the scale is found in the first round
+            precision: Array = np.linalg.inv(drift[:, :, None] ** 2 * np.eye(q) + scale**2 * sampling)
             mode, hessian, peak = _modes(*labels, precision)
             log_weight = log_prior + peak + (np.linalg.slogdet(precision)[1] - np.linalg.slogdet(hessian)[1]) / 2
-            log_weight -= logsumexp(log_weight)
-            stretch = np.full(q, max(0.1, abs(np.exp(log_weight) @ mode[:, 1])))
-        return cls(z, to_coef, sampling, stretch, precision, labels, mode, hessian, log_weight)
+            log_weight = log_weight - logsumexp(log_weight)
+            if not last:
+                scale = max(0.1, abs(float(np.exp(log_weight) @ mode[:, 1])))
+        return cls(z, to_coef, sampling, scale, precision, labels, mode, hessian, log_weight)
 
     def coef_and_cov(self) -> tuple[Array, Array]:
         """Mean (p + 1,) of the coefficients and their covariance."""
@@ -467,7 +469,7 @@ class _Belief:
         chance = np.exp(prior - logsumexp(prior, axis=1, keepdims=True)).cumsum(axis=1)
         model = (chance < rng.random((DRAWS, 1))).sum(axis=1).clip(max=H - 1)
         # theta is a sum of drift and error, both normal: the error given the sum.
-        spread = self.sampling * self.stretch[:, None] * self.stretch
+        spread = self.sampling * self.scale**2
         gain = spread @ self.precision
         value, vector = np.linalg.eigh(spread - gain @ spread)
         root = vector * np.sqrt(np.maximum(value, 0))[:, None]
@@ -480,19 +482,20 @@ class _Belief:
         q = theta.shape[1]
         none = _models(q)[0][model] == 0
         drift = np.where(none, 0, theta - error)
-        limit = _right(q) + error / self.stretch
-        tau = expit(theta @ self.z.T)
-        bayes = np.minimum(tau, 1 - tau).mean(axis=1)
-        floor = _error(limit @ self.z.T > 0, tau) - bayes
-        floor[none[:, [0, *range(2, q)]].all(axis=1) & (theta[:, 1] > 0)] = 0
+        limit = _right(q) + error / self.scale
         order = np.lexsort(self.z[:, :0:-1].T)  # by eta: neither the order of the items nor chance decides which are used
-        points, references = (
-            self.z[order[np.linspace(0, len(order) - 1, min(len(order), k)).astype(int)]] for k in (POINTS, REFERENCES)
+        z, points, references = (
+            self.z[order[np.linspace(0, len(order) - 1, min(len(order), k)).astype(int)]]
+            for k in (AVERAGED, POINTS, REFERENCES)
         )
+        tau = expit(theta @ z.T)
+        bayes = np.minimum(tau, 1 - tau).mean(axis=1)
+        floor = _error(limit @ z.T > 0, tau) - bayes
+        floor[none[:, [0, *range(2, q)]].all(axis=1) & (theta[:, 1] > 0)] = 0
         costly = np.linspace(0, DRAWS - 1, COSTLY_DRAWS).astype(int)
         excess, number = np.transpose([_equal(points, references, theta[k], limit[k], c, size) for k, c in zip(costly, cov)])
         return {
-            "error": _error(self.z[:, 1] > 0, tau) if in_hand else bayes[costly] + excess,
+            "error": _error(z[:, 1] > 0, tau) if in_hand else bayes[costly] + excess,
             "lean": drift[:, 0],
             "scale": drift[:, 1],
             "tilt": np.linalg.norm(drift[:, 2:], axis=1),
@@ -510,22 +513,27 @@ def _models(q: int) -> tuple[Array, Array]:
 
 def _right(q: int) -> Array:
     """The theta of votes whose mean is right."""
-    return np.eye(1, q, 1)[0]
+    right: Array = np.eye(1, q, 1)[0]
+    return right
 
 
 def _forms(x: Array, matrices: Array) -> Array:
     """x' M x (n, H) of points (n, H, q) or (n, 1, q) and matrices (H, q, q)."""
-    return np.asarray(((x.swapaxes(0, 1) @ matrices) * x.swapaxes(0, 1)).sum(axis=-1).T)
+    x = x.swapaxes(0, 1)
+    forms: Array = ((x @ matrices) * x).sum(axis=-1)
+    return forms.T
 
 
 def _log_likelihood(theta: Array, z: Array, y: Array, w: Array) -> Array:
     eta = theta @ z.T
-    return np.asarray(log_expit(np.where(y == 1, eta, -eta)) @ w)
+    log_likelihood: Array = log_expit(np.where(y == 1, eta, -eta)) @ w
+    return log_likelihood
 
 
 def _error(positive: NDArray[np.bool_], tau: Array) -> Array:
     """Error rates of rules that say which items are positive."""
-    return np.where(positive, 1 - tau, tau).mean(axis=-1)
+    rates: Array = np.where(positive, 1 - tau, tau).mean(axis=-1)
+    return rates
 
 
 def _modes(z: Array, y: Array, w: Array, precision: Array, max_iter: int = 100) -> tuple[Array, Array, Array]:
@@ -535,7 +543,8 @@ def _modes(z: Array, y: Array, w: Array, precision: Array, max_iter: int = 100) 
 
     def log_posterior(theta: Array) -> Array:
         away = theta - right
-        return _log_likelihood(theta, z, y, w) - np.einsum("hi,hij,hj->h", away, precision, away) / 2
+        value: Array = _log_likelihood(theta, z, y, w) - np.einsum("hi,hij,hj->h", away, precision, away) / 2
+        return value
 
     value = log_posterior(theta)
     for _ in range(max_iter):
