@@ -31,9 +31,9 @@ from softlabel.validation import (
 )
 
 # Standard deviations, beforehand, of a, of s - 1 and of each entry of d, beside the sampling error of the votes. Each
-# combination is a model. That with neither lean nor tilt has probability RIGHT, all others have equal ones.
-LEANS, SCALE, TILTS = (0.0, 0.25, 0.7), 0.7, (0.0, 0.15, 0.4)
-RIGHT = 0.2
+# combination is a model. With probability RIGHT there is neither lean nor tilt, with RARE one of them is the largest.
+LEANS, SCALE, TILTS = (0.0, 0.25, 0.7, 2.0), 0.7, (0.0, 0.15, 0.4, 1.0)
+RIGHT, RARE = 0.2, 0.1
 FEW = 10  # true labels of a class, below which an answer has a reservation
 DRAWS, COSTLY_DRAWS = 2000, 200  # from the posterior; of which so many are used where each one costs
 AVERAGED, POINTS, REFERENCES = 2000, 200, 150  # items, at most, over which averages are taken; the last two costly ones
@@ -395,12 +395,12 @@ def _cov_of_votes(z: Array, counts: Array, m: float | None, rng: np.random.Gener
         raise ValueError("no item in counts has more than one vote: what another m is worth cannot be told")
     covs = np.empty((COSTLY_DRAWS, z.shape[1], z.shape[1]))
     for cov in covs:
-        weight = rng.standard_exponential(len(z))  # the Bayesian bootstrap (Rubin 1981)
+        weight = rng.standard_exponential(len(z))  # the Bayesian bootstrap
         weight /= weight.sum()
         bread = np.linalg.pinv((z.T * (weight * load * tau * (1 - tau))) @ z, hermitian=True)
         value, vector = np.linalg.eigh((z.T * (weight * between)) @ z)
         meat = (vector * np.maximum(value, 0)) @ vector.T + (z.T * (weight * within)) @ z
-        cov[:] = bread @ meat @ bread
+        cov[:] = bread @ meat @ bread + 1e-12 * np.eye(len(cov))  # not singular, even if each vote is met exactly
     return covs
 
 
@@ -431,7 +431,7 @@ class _Belief:
         drift, log_prior = _models(q)
         scale = 1.0
         for last in (False, True):  # the scale is found in the first round
-            precision: Array = np.linalg.inv(drift[:, :, None] ** 2 * np.eye(q) + scale**2 * sampling)
+            precision = np.asarray(np.linalg.inv(drift[:, :, None] ** 2 * np.eye(q) + scale**2 * sampling), float)
             mode, hessian, peak = _modes(*labels, precision)
             log_weight = log_prior + peak + (np.linalg.slogdet(precision)[1] - np.linalg.slogdet(hessian)[1]) / 2
             log_weight = log_weight - logsumexp(log_weight)
@@ -472,7 +472,7 @@ class _Belief:
         spread = self.sampling * self.scale**2
         gain = spread @ self.precision
         value, vector = np.linalg.eigh(spread - gain @ spread)
-        root = vector * np.sqrt(np.maximum(value, 0))[:, None]
+        root = (vector * np.sqrt(np.maximum(value, 0))[:, None]) @ vector.swapaxes(1, 2)
         error = gain[model] @ (theta - _right(q))[..., None] + root[model] @ rng.standard_normal((DRAWS, q, 1))
         return theta, error[..., 0], model
 
@@ -489,13 +489,15 @@ class _Belief:
             for k in (AVERAGED, POINTS, REFERENCES)
         )
         tau = expit(theta @ z.T)
-        bayes = np.minimum(tau, 1 - tau).mean(axis=1)
-        floor = _error(limit @ z.T > 0, tau) - bayes
+        share = rng.standard_exponential(tau.shape)  # of each item among new ones: the Bayesian bootstrap (Rubin 1981)
+        share /= share.sum(axis=1, keepdims=True)
+        bayes = (np.minimum(tau, 1 - tau) * share).sum(axis=1)
+        floor = _error(limit @ z.T > 0, tau, share) - bayes
         floor[none[:, [0, *range(2, q)]].all(axis=1) & (theta[:, 1] > 0)] = 0
         costly = np.linspace(0, DRAWS - 1, COSTLY_DRAWS).astype(int)
         excess, number = np.transpose([_equal(points, references, theta[k], limit[k], c, size) for k, c in zip(costly, cov)])
         return {
-            "error": _error(z[:, 1] > 0, tau) if in_hand else bayes[costly] + excess,
+            "error": _error(z[:, 1] > 0, tau, share) if in_hand else bayes[costly] + excess,
             "lean": drift[:, 0],
             "scale": drift[:, 1],
             "tilt": np.linalg.norm(drift[:, 2:], axis=1),
@@ -506,8 +508,10 @@ class _Belief:
 
 def _models(q: int) -> tuple[Array, Array]:
     """Standard deviations (H, q) of theta in each model, and the logarithms of the models' probabilities."""
-    lean, tilt = (a.ravel() for a in np.meshgrid(LEANS, TILTS if q > 2 else (0.0,)))
-    prior = np.where((lean == 0) & (tilt == 0), RIGHT, (1 - RIGHT) / (len(lean) - 1))
+    lean, tilt = (a.ravel() for a in np.meshgrid(LEANS, TILTS if q > 2 else TILTS[:1]))
+    right, rare = (lean == 0) & (tilt == 0), (lean == LEANS[-1]) | (tilt == TILTS[-1])
+    other = ~(right | rare)
+    prior = RIGHT * right + RARE * rare / rare.sum() + (1 - RIGHT - RARE) * other / other.sum()
     return np.column_stack([lean, np.full(len(lean), SCALE), np.tile(tilt[:, None], q - 2)]), np.log(prior)
 
 
@@ -530,9 +534,9 @@ def _log_likelihood(theta: Array, z: Array, y: Array, w: Array) -> Array:
     return log_likelihood
 
 
-def _error(positive: NDArray[np.bool_], tau: Array) -> Array:
+def _error(positive: NDArray[np.bool_], tau: Array, share: Array) -> Array:
     """Error rates of rules that say which items are positive."""
-    rates: Array = np.where(positive, 1 - tau, tau).mean(axis=-1)
+    rates: Array = (np.where(positive, 1 - tau, tau) * share).sum(axis=-1)
     return rates
 
 

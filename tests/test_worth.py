@@ -80,8 +80,8 @@ def test_where_votes_and_truth_agree_it_is_close_to_the_efficient_fit():
             excess[name].append(MODEL.error_rate(coef) - MODEL.bayes_error())
         away.append(rules["combined"] / np.linalg.norm(rules["combined"]) - efficient / np.linalg.norm(efficient))
     mean = {name: np.mean(values) for name, values in excess.items()}
-    assert mean["combined"] < 1.5 * mean["efficient"] < 0.6 * mean["truths"]
-    assert np.sqrt(np.mean(np.square(away))) < 0.06  # of directions of length 1
+    assert mean["combined"] - mean["efficient"] < (mean["truths"] - mean["efficient"]) / 5
+    assert np.sqrt(np.mean(np.square(away))) < 0.08  # of directions of length 1
 
 
 def test_where_they_disagree_it_goes_to_the_truth():
@@ -129,3 +129,262 @@ def test_pandas_objects_are_matched_and_named():
     assert fit.feature_names == ["size", "shape", "age"] and "30 true labels" in repr(fit) and "shape" in repr(fit)
     nullable = pd.Series(pd.array([None if np.isnan(t) else int(t) for t in truth], dtype="Int64"), index=frame.index)
     np.testing.assert_array_equal(fit_votes_and_truth(frame, votes, nullable).coef, fit.coef)
+
+
+def test_modes_and_posterior_are_those_of_a_quadrature():
+    """One feature: theta = (a, s), and the mixture of three models on a grid."""
+    model = TwoClassNormal.canonical(1.5, p=1)
+    X, counts, truth = with_votes(120, 40, rule=np.array([0.4, 1.5]), model=model)
+    belief = worth._Belief.of(X, counts, truth, (~np.isnan(truth)).astype(float))
+    a, s = np.linspace(-2.5, 2.5, 401), np.linspace(-1.5, 5, 401)
+    theta = np.stack(np.meshgrid(a, s, indexing="ij"), axis=-1).reshape(-1, 2)
+    eta = fit_logistic(X, counts).linear_predictor(X[:40])
+    logit = theta @ np.stack([np.ones(40), eta])
+    likelihood = log_expit(np.where(truth[:40] == 1, logit, -logit)).sum(axis=1)
+    log_weight, mean, square = [], [], []
+    for precision, lean in zip(belief.precision, worth.LEANS):
+        away = theta - [0, 1]
+        log_density = likelihood - np.einsum("ni,ij,nj->n", away, precision, away) / 2 + np.linalg.slogdet(precision)[1] / 2
+        density = np.exp(log_density - log_density.max())
+        log_weight.append(np.log(density.sum()) + log_density.max() + np.log(worth.RIGHT if lean == 0 else 0.4))
+        mean.append(density @ theta / density.sum())
+        square.append(density @ theta**2 / density.sum())
+    weight = np.exp(np.array(log_weight) - np.max(log_weight))
+    weight /= weight.sum()
+    np.testing.assert_allclose(np.exp(belief.log_weight), weight, atol=0.02)  # Laplace's approximation
+    expected, sd = weight @ mean, np.sqrt(weight @ square - (weight @ mean) ** 2)
+    drawn = np.concatenate([belief.draw(np.random.default_rng(seed))[0] for seed in range(10)])
+    np.testing.assert_allclose((drawn.mean(axis=0) - expected) / sd, 0, atol=0.05)  # some three standard errors
+    np.testing.assert_allclose(drawn.std(axis=0), sd, rtol=0.05)
+    sandwich = fit_logistic(X, counts).cov()
+    to_theta = worth._coordinates(X, fit_logistic(X, counts).coef)[1]
+    np.testing.assert_allclose(belief.sampling, to_theta @ sandwich @ to_theta.T, rtol=1e-6)
+
+
+def test_coordinates_are_eta_and_what_is_uncorrelated_with_it():
+    X, counts, _ = with_votes(300, 0, rule=np.array([1.0, 2.0, -1.0, 0.5]))
+    X = X * [1e-3, 1, 50] + [5, 0, 1e3]
+    coef = fit_logistic(X, counts).coef
+    to_coef, to_theta = worth._coordinates(X, coef)
+    z = to_coef[:, :1].T + X @ to_coef[:, 1:].T
+    np.testing.assert_allclose(z[:, 1], coef[0] + X @ coef[1:], rtol=1e-9, atol=1e-9)
+    scatter = np.cov(z[:, 1:].T, bias=True)
+    np.testing.assert_allclose(scatter[1:, 1:], np.eye(2), atol=1e-8)
+    np.testing.assert_allclose(scatter[0, 1:], 0, atol=1e-8)
+    np.testing.assert_allclose(z[:, 2:].mean(axis=0), 0, atol=1e-8)
+    np.testing.assert_allclose(to_theta @ coef, [0, 1, 0, 0], atol=1e-8)
+    np.testing.assert_allclose(to_theta @ to_coef.T, np.eye(4), atol=1e-8)
+
+
+# ------------------------------------------------------------------ expected errors
+
+
+def test_signed_roots_are_those_of_the_constrained_maximum():
+    rng = np.random.default_rng(0)
+    z = np.column_stack([np.ones(150), rng.normal(size=(150, 2))])
+    theta = np.array([0.3, 1.2, -0.5])
+    tau = expit(z @ theta)
+    points = z[:12]
+    roots, form = worth._signed_roots(points, z, theta)
+
+    def loss(b):
+        return -(tau * log_expit(z @ b) + (1 - tau) * log_expit(-z @ b)).mean()
+
+    for k, point in enumerate(points):
+        basis = np.linalg.svd(point[None])[2][1:]
+        constrained = minimize(lambda c: loss(c @ basis), basis @ theta, method="BFGS", options={"gtol": 1e-8}).fun
+        expected = np.sign(point @ theta) * np.sqrt(2 * (constrained - loss(theta)))
+        assert roots[k] == pytest.approx(expected, rel=0.01)  # two Newton steps
+    information = (z.T * (tau * (1 - tau))) @ z / len(z)
+    np.testing.assert_allclose(form, np.einsum("ni,ij,nj->n", points, np.linalg.inv(information), points), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_expected_error_of_true_labels_is_that_of_simulations(n):
+    """Votes as good as one true label: their expected excess is that of true labels, and their number the same."""
+    X, _ = MODEL.sample(400, rng=1)
+    z = np.column_stack([np.ones(400), X])
+    tau = expit(z @ RULE)
+    information = (z.T * (tau * (1 - tau))) @ z / len(z)
+    excess, number = worth._equal(z, z, RULE, RULE, np.linalg.inv(information), n)
+    assert number == pytest.approx(n, rel=0.01)  # interpolation
+    half = worth._equal(z, z, RULE, RULE, 2 * np.linalg.inv(information), n)[1]
+    assert half - 3 == pytest.approx((n - 3) / 2, rel=0.01)
+    items = np.random.default_rng(2).integers(0, 400, (1500, n))
+    y = np.random.default_rng(3).random(items.shape) < tau[items]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # separated ones: their direction is as good as another
+        rules = fit_logistic_batch(X[items], y).coef
+    wrong = (rules[:, :1] + rules[:, 1:] @ X.T > 0) != (tau > 0.5)
+    simulated = (wrong * np.abs(2 * tau - 1)).mean(axis=1)
+    assert excess == pytest.approx(simulated.mean(), rel=0.06)  # seen: 1 to 3%; one standard error is 1.5%
+
+
+@pytest.mark.parametrize("m", [1, 3, 20])
+def test_covariance_of_votes_for_another_number_of_them(m):
+    """That of Theorem 1, from votes of which there are five an item."""
+    X, counts, _ = with_votes(6000, 0)
+    z = np.column_stack([np.ones(len(X)), fit_logistic(X, counts).linear_predictor(X), X[:, 1:]])
+    covs = worth._cov_of_votes(z, counts, m, np.random.default_rng(0))
+    tau = expit(z[:, 1])
+    fisher = (z.T * (tau * (1 - tau))) @ z / len(z)
+    expected = np.linalg.inv(godambe_information(fisher, m, 3.0))
+    np.testing.assert_allclose(np.diag(covs.mean(axis=0)), np.diag(expected), rtol=0.08)
+    if m == 20:  # unequal numbers
+        in_hand = worth._cov_of_votes(z, np.vstack([counts[:3000], 2 * counts[3000:]]), None, np.random.default_rng(0))
+        bound = relative_efficiency(5, 3.0)
+        assert (np.diag(in_hand.mean(axis=0)) > np.diag(np.linalg.inv(bound * fisher))).all()
+
+
+# ------------------------------------------------------------------ what votes are worth
+
+
+def test_wrong_mean_is_found_and_taken_apart():
+    """Votes of which lean, scale, tilt, error and floor are known exactly."""
+    wrong = np.array([0.8, 3.0, 1.5, 0.0])
+    X, counts, truth = with_votes(6000, 6000, m=20, alpha0=5.0, rule=wrong)
+    answer = worth_of_votes(X, counts, truth, rng=0)
+    # logit tau = 2 x1 = a + s (0.8 + 3 x1 + 1.5 x2) + d t, where t is uncorrelated with 3 x1 + 1.5 x2 and var x1 = 2.
+    variance = 9 * 2 + 1.5**2
+    s = 2 * 3 * 2 / variance
+    tilt = np.sqrt(4 * 2 - s**2 * variance)
+    error = MODEL.error_rate(wrong)
+    known = {"lean": -0.8 * s, "scale": s, "tilt": tilt, "error": error, "floor": error - MODEL.bayes_error()}
+    for name, value in known.items():
+        estimate = getattr(answer, name)
+        assert estimate.low < value < estimate.high, name
+        assert estimate.value == pytest.approx(value, abs={"tilt": 0.12, "scale": 0.08, "lean": 0.15}.get(name, 0.012)), name
+    number = brentq(lambda n: MODEL.excess_error() / n - known["floor"], 1, 1e6)
+    assert answer.equal_number.low < number < answer.equal_number.high < 3 * number
+
+
+def test_votes_of_the_right_mean_have_no_floor_and_the_worth_of_the_formula():
+    X, counts, truth = with_votes(1500, 1500)
+    answer = worth_of_votes(X, counts, truth, rng=0)
+    assert answer.floor.low == answer.lean.low * answer.tilt.low == 0 and answer.floor.high < 0.01
+    promised = 1500 * relative_efficiency(5, 3.0)
+    assert answer.equal_number.low < promised < answer.equal_number.high
+
+
+@pytest.mark.parametrize("rule", [RULE, np.array([0.6, 3.0, 1.5, 0.0])])
+def test_coverage(rule):
+    inside = []
+    error = MODEL.error_rate(rule)
+    for seed in range(40):
+        X, counts, truth = with_votes(300, 60, rule=rule, seed=seed)
+        answer = worth_of_votes(X, counts, truth, rng=0)
+        error = MODEL.error_rate(fit_logistic(X, counts).coef)
+        floor = MODEL.error_rate(rule) - MODEL.bayes_error()
+        inside.append([answer.error.low <= error <= answer.error.high, answer.floor.low <= floor <= answer.floor.high])
+    assert (np.mean(inside, axis=0) >= 0.8).all()  # nominal 0.9; one standard error of 40 is 0.05
+
+
+def test_another_number_of_votes_and_items():
+    X, counts, truth = with_votes(800, 400)
+    few, more, many = (worth_of_votes(X, counts, truth, n_items=100, m=m, rng=0) for m in (1, 5, 50))
+    assert few.error.value > more.error.value > many.error.value
+    assert few.equal_number.value < more.equal_number.value < many.equal_number.value < 100 * (1 + 3.0) * 1.5
+    assert (few.n_items, few.m) == (100, 1)
+    with pytest.raises(ValueError, match="counts.*m"):
+        worth_of_votes(X, np.minimum(counts, [1, 0]) + [0, 1] - np.minimum(counts, [1, 0])[:, :1] * [0, 1], truth, m=2)
+
+
+@pytest.mark.parametrize("how", ["order", "units"])
+def test_what_does_not_change_the_worth(how):
+    data = with_votes(200, 60, rule=np.array([0.5, 2, 1, 0]))
+    expected = worth_of_votes(*data, rng=0)
+    answer = worth_of_votes(*moved(*data, how)[0], rng=0)
+    for name in ("error", "lean", "scale", "tilt", "floor"):
+        np.testing.assert_allclose(getattr(answer, name), getattr(expected, name), rtol=1e-4, atol=1e-4)
+
+
+def test_truths_chosen_with_unequal_probabilities():
+    """Where labellers disagree, errors are more frequent: without the probabilities the error is thought too large."""
+    bias = {"with": [], "without": []}
+    for seed in range(12):
+        X, counts, y = with_votes(600, 600, rule=np.array([0.0, 2.0, 1.5, 0.0]), seed=seed, m=3)
+        inclusion = np.where(counts.min(axis=1) > 0, 0.6, 0.1)
+        truth = np.where(np.random.default_rng(seed).random(600) < inclusion, y, np.nan)
+        error = MODEL.error_rate(fit_logistic(X, counts).coef)
+        bias["with"].append(worth_of_votes(X, counts, truth, inclusion=inclusion, rng=0).error.value - error)
+        bias["without"].append(worth_of_votes(X, counts, truth, rng=0).error.value - error)
+    assert abs(np.mean(bias["with"])) < np.mean(bias["without"]) - 0.01
+    X, counts, truth = with_votes(200, 60)
+    same = worth_of_votes(X, counts, truth, inclusion=np.full(200, 0.3), rng=0)
+    assert same.error == worth_of_votes(X, counts, truth, rng=0).error
+
+
+def test_answer_in_words():
+    X, counts, truth = with_votes(200, 60)
+    answer = worth_of_votes(X, counts, truth, level=0.8, rng=0)
+    text = repr(answer)
+    assert "200 items, 5 votes each; 60 true labels; 80% intervals" in text
+    for name in ("error", "lean", "scale", "tilt", "floor", "equal_number"):
+        estimate = getattr(answer, name)
+        assert estimate.low <= estimate.value <= estimate.high and str(estimate) in text
+    assert worth_of_votes(X, counts, truth, level=0.95, rng=0).error.high > answer.error.high
+
+
+# ------------------------------------------------------------------ reservations
+
+
+def test_few_true_labels_of_a_class():
+    X, counts, truth = with_votes(200, 12)
+    with pytest.warns(TruthWarning, match="only [1-9] true labels of class") as caught:
+        answer = worth_of_votes(X, counts, truth, rng=0)
+    assert [str(w.message) for w in caught] == list(answer.reservations) and caught[0].filename == __file__
+    assert "but: truth has only" in repr(answer)
+
+
+def test_true_labels_of_one_class():
+    X, counts, truth = with_votes(200, 30)
+    truth = np.where(np.isnan(truth), np.nan, 1.0)
+    with pytest.warns(TruthWarning, match="truth are 1"):
+        fit = fit_votes_and_truth(X, counts, truth)
+    assert np.isfinite(fit.coef).all() and np.isfinite(fit.stderr()).all()
+    with pytest.warns(TruthWarning, match="only 0 true labels of class 0"):
+        answer = worth_of_votes(X, counts, truth, rng=0)
+    assert 0 < answer.error.low < answer.error.high < 1
+
+
+def test_true_labels_that_a_feature_separates():
+    X, counts, truth = with_votes(200, 40)
+    truth = np.where(np.isnan(truth), np.nan, X[:, 0] > 0)
+    with pytest.warns(TruthWarning, match="separate the true labels"):
+        answer = worth_of_votes(X, counts, truth, rng=0)
+    assert answer.error.low < answer.error.high < 0.3
+    assert np.abs(fit_votes_and_truth(X, counts, truth).coef).max() < 10
+
+
+def test_true_labels_on_items_without_votes():
+    X, counts, truth = with_votes(200, 60)
+    counts[50:120] = 0
+    with pytest.warns(TruthWarning, match="10 true labels in truth are on items without votes"):
+        answer = worth_of_votes(X, counts, truth, rng=0)
+    assert answer.n_items == 130 and answer.n_truths == 60
+
+
+def test_votes_that_a_feature_separates():
+    X, counts, truth = with_votes(200, 60)
+    counts = np.column_stack([X[:, 0] > 0.1, X[:, 0] <= 0.1]) * 3
+    with pytest.warns(TruthWarning, match="separate the votes in counts"):
+        fit = fit_votes_and_truth(X, counts, truth)
+    assert MODEL.error_rate(fit.coef) < 0.25
+
+
+def test_votes_that_say_nothing():
+    X, counts, truth = with_votes(200, 100)
+    fit = fit_votes_and_truth(X, np.ones((200, 2)), truth)
+    assert MODEL.error_rate(fit.coef) < 0.25 and np.isfinite(fit.stderr()).all()
+    assert worth_of_votes(X, np.ones((200, 2)), truth, rng=0).error.high <= 1
+
+
+def test_nothing_to_tell_it_from():
+    X, counts, truth = with_votes(200, 60)
+    for function, data, message in (
+        (fit_votes_and_truth, (X, 0 * counts, truth * np.nan), "counts has no vote and truth no true label"),
+        (worth_of_votes, (X, counts, truth * np.nan), "truth has no true label"),
+        (worth_of_votes, (X, 0 * counts, truth), "counts has no votes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            function(*data)
