@@ -197,33 +197,6 @@ def listed(labels: Any) -> str:
     return ", ".join(shown) + (", ..." if len(labels) > 6 else "")
 
 
-def as_truth(truth: ArrayLike, n: int) -> Array:
-    """True labels (n,), 1 and 0, and nan where unknown."""
-    try:
-        array = _real(truth)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"truth must be 1, 0 or nan for each item, got {_describe(truth)}") from None
-    if array.shape != (n,):
-        raise ValueError(f"truth has shape {array.shape} but X has {n} items: one true label an item, nan where unknown")
-    wrong = ~((array == 0) | (array == 1) | np.isnan(array))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise ValueError(f"truth[{k}] is {array[k]:g}: true labels must be 1, 0 or nan")
-    return array
-
-
-def as_inclusion(inclusion: ArrayLike, known: NDArray[np.bool_]) -> Array:
-    """Probabilities (n,) of items to be chosen; only those of the chosen are looked at."""
-    array = as_parameter(inclusion, "inclusion", scalar=False)
-    if array.shape != known.shape:
-        raise ValueError(f"inclusion has shape {array.shape} but there are {len(known)} items: one probability an item")
-    wrong = known & ~((array > 0) & (array <= 1))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise ValueError(f"inclusion[{k}] is {array[k]:g}, but truth[{k}] is known: it must be above 0 and at most 1")
-    return array
-
-
 def as_counts(counts: ArrayLike, name: str = "counts") -> Array:
     """Votes of each item for each of g >= 2 classes: whole numbers, not negative."""
     labels = list(counts.columns) if isinstance(counts, pd.DataFrame) else None
