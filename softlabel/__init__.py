@@ -32,7 +32,7 @@ from softlabel.vote_models import (
     share_in_band,
     variance_inflation,
 )
-from softlabel.worth import CombinedFit, Estimate, WorthOfVotes, fit_votes_and_truth, worth_of_votes
+from softlabel.worth import CombinedFit, Estimate, WorthOfVotes, choose_for_truth, fit_votes_and_truth, worth_of_votes
 
 __version__ = "0.2.0"
 
@@ -56,6 +56,7 @@ __all__ = [
     "alpha0_interval",
     "analyse_votes",
     "bootstrap_alpha0",
+    "choose_for_truth",
     "design_votes",
     "dm_logpmf",
     "estimate_alpha0",

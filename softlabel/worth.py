@@ -20,6 +20,7 @@ from softlabel.validation import (
     as_features,
     as_labellers,
     as_level,
+    as_numbers,
     as_parameter,
     as_rng,
     as_whole,
@@ -230,7 +231,8 @@ def worth_of_votes(
     truth : (n,) array_like
         True labels, 1 for the positive class and 0; nan where unknown. Items must have been chosen for them at random.
     inclusion : (n,) array_like, optional
-        Probability of each item to be chosen for a true label, if they differ; read where ``truth`` is known.
+        Probability of each item to be chosen for a true label, if they differ, as from :func:`choose_for_truth`; read where
+        ``truth`` is known.
     n_items, m : int and float, optional
         Number of items, and of votes on each, to predict for. By default those in hand; ``error`` is then that of the votes'
         rule in hand, and otherwise the mean over such samples.
@@ -302,6 +304,62 @@ def worth_of_votes(
     return WorthOfVotes(
         **estimates, level=level, n_items=size, m=float(average), n_truths=int(known.sum()), reservations=reservations
     )
+
+
+def choose_for_truth(
+    weight: ArrayLike, k: int, rng: np.random.Generator | int | None = None
+) -> tuple[NDArray[np.int64], Array]:
+    """Choose k items at random for true labels, some with a larger probability than others if that is wanted.
+
+    Parameters
+    ----------
+    weight : (n,) array_like
+        How much each item is wanted, positive: all the same, or more where labellers disagree.
+    k : int
+        Number of items to choose.
+    rng : Generator, int or None
+        Source of randomness.
+
+    Returns
+    -------
+    chosen : (k,) ndarray of int
+        Rows of the items, in their order.
+    inclusion : (n,) ndarray
+        Probability of each item to be chosen, for :func:`worth_of_votes`: proportional to its weight, but at most 1.
+
+    Raises
+    ------
+    ValueError
+        If a weight is not positive, or there are fewer than ``k`` items.
+
+    Notes
+    -----
+    Systematic sampling in random order (Madow 1949): the number of items is exactly ``k``, and the probabilities are met.
+
+    Examples
+    --------
+    >>> chosen, inclusion = choose_for_truth([1.0, 1.0, 2.0, 8.0], 2, rng=0)
+    >>> len(chosen), inclusion
+    (2, array([0.25, 0.25, 0.5 , 1.  ]))
+    """
+    weight, k, rng = as_numbers(weight, "weight", (1,)), as_whole(k, "k", 1), as_rng(rng)
+    if weight.min() <= 0:
+        row = int(np.argmin(weight))
+        raise ValueError(f"weight[{row}] is {weight[row]:g}: an item with no chance to be chosen cannot be spoken for")
+    if k > len(weight):
+        raise ValueError(f"k is {k}, but weight has only {len(weight)} items")
+    inclusion, certain = weight / weight.max(), np.zeros(len(weight), bool)
+    while True:
+        inclusion[~certain] *= (k - certain.sum()) / inclusion[~certain].sum()
+        if not (more := ~certain & (inclusion >= 1)).any():
+            break
+        inclusion[more], certain = 1, certain | more
+        if certain.all():
+            break
+    order = rng.permutation(len(weight))
+    ends = np.cumsum(inclusion[order])
+    chosen = order[np.searchsorted(ends / ends[-1] * k, rng.random() + np.arange(k), side="right")]
+    return np.sort(chosen), inclusion
 
 
 def _arguments(X: ArrayLike, counts: ArrayLike, truth: ArrayLike) -> tuple[Array, Array, Array, list[str]]:

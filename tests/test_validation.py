@@ -75,6 +75,7 @@ CALLS = {
         sl.worth_of_votes,
         dict(X=MANY, counts=MARKS, truth=TRUE, inclusion=np.full(40, 0.5), n_items=50, m=3, level=0.8, rng=0),
     ),
+    "choose_for_truth": (sl.choose_for_truth, dict(weight=np.array([1.0, 2.0, 3.0]), k=2, rng=0)),
     "estimate_alpha0": (sl.estimate_alpha0, dict(counts=VOTES, tau=TAU)),
     "overdispersion_test": (sl.overdispersion_test, dict(counts=VOTES, tau=TAU)),
     "bootstrap_alpha0": (sl.bootstrap_alpha0, dict(counts=VOTES, tau=TAU, n_resamples=5, rng=0)),
@@ -296,6 +297,12 @@ BAD = {
         (0.5, r"inclusion has shape \(\)"),
         ("all", "inclusion must be"),
     ],
+    ("choose_for_truth", "weight"): [
+        *((put(np.ones(3), 1, bad), rf"weight\[1\] is {bad}") for bad in (0, -1, nan, inf)),
+        (np.ones((3, 2)), "weight must be 1-dimensional"),
+        ([], "weight has no elements"),
+    ],
+    ("choose_for_truth", "k"): [*at_least(1, r"\bk\b", 0), (4, "k is 4, but weight has only 3 items")],
     ("worth_of_votes", "n_items"): at_least(4, "n_items", 3),
     **{
         (name, "X"): [(np.ones((4, 3)), "X.*3 columns")]

@@ -12,6 +12,7 @@ from softlabel import (
     TruthWarning,
     TwoClassNormal,
     belief,
+    choose_for_truth,
     fit_logistic,
     fit_logistic_batch,
     fit_votes_and_truth,
@@ -315,16 +316,29 @@ def test_truths_chosen_with_unequal_probabilities(monkeypatch):
     bias = {"with": [], "without": []}
     for seed in range(20):
         X, counts, y = with_votes(800, 800, rule=model.coef, seed=seed, m=5, model=model)
-        inclusion = np.where(counts.min(axis=1) > 0, 0.6, 0.1)
-        truth = np.where(np.random.default_rng(1000 + seed).random(800) < inclusion, y, np.nan)
+        chosen, inclusion = choose_for_truth(np.where(counts.min(axis=1) > 0, 6, 1), 300, rng=1000 + seed)
+        truth = np.full(800, np.nan)
+        truth[chosen] = y[chosen]
         error = seen.error_rate(fit_logistic(X[:, :2], counts).coef)
         bias["with"].append(worth_of_votes(X[:, :2], counts, truth, inclusion=inclusion, rng=0).error.value - error)
         bias["without"].append(worth_of_votes(X[:, :2], counts, truth, rng=0).error.value - error)
-    # Standard errors are 0.006.
-    assert abs(np.mean(bias["with"])) < 0.02 < np.mean(bias["without"]) - np.mean(bias["with"]) - 0.01
+    z = {name: np.mean(values) / np.std(values) * np.sqrt(20) for name, values in bias.items()}
+    assert abs(z["with"]) < 3 and z["without"] > 5
     X, counts, truth = with_votes(200, 60)
     same = worth_of_votes(X, counts, truth, inclusion=np.full(200, 0.3), rng=0)
     np.testing.assert_allclose(same.error, worth_of_votes(X, counts, truth, rng=0).error, rtol=1e-9)
+
+
+def test_items_are_chosen_with_the_probabilities_that_are_told():
+    weight = np.array([1.0, 2, 3, 4, 50, 60, 0.5])
+    rng, counts = np.random.default_rng(0), np.zeros(7)
+    for _ in range(4000):
+        chosen, inclusion = choose_for_truth(weight, 4, rng)
+        assert len(set(chosen)) == 4 and list(chosen) == sorted(chosen)
+        counts[chosen] += 1
+    np.testing.assert_allclose(inclusion, np.r_[np.array([1, 2, 3, 4]) * 2 / 10.5, 1, 1, 1 / 10.5], rtol=1e-12)
+    np.testing.assert_allclose(counts / 4000, inclusion, atol=0.03)  # four standard errors
+    assert list(choose_for_truth(weight, 7, rng)[0]) == list(range(7)) and (choose_for_truth(weight, 7)[1] == 1).all()
 
 
 def test_answer_in_words():
