@@ -13,12 +13,14 @@ from softlabel import (
     TwoClassNormal,
     belief,
     choose_for_truth,
+    fit_limit,
     fit_logistic,
     fit_logistic_batch,
     fit_votes_and_truth,
     godambe_information,
     relative_efficiency,
     sample_votes,
+    worth,
     worth_of_votes,
 )
 
@@ -95,7 +97,8 @@ def test_inverted_votes_are_turned_round():
     X, counts, truth = with_votes(500, 200)
     fit = fit_votes_and_truth(X, counts[:, ::-1], truth)
     assert MODEL.error_rate(fit.coef) - MODEL.bayes_error() < 0.02
-    assert worth_of_votes(X, counts[:, ::-1], truth, rng=0).scale.high < 0
+    answer = worth_of_votes(X, counts[:, ::-1], truth, rng=0)
+    assert answer.scale.high < 0 and answer.floor.low > 0.5 and answer.error.low > 0.7
 
 
 def moved(X, counts, truth, how):
@@ -160,7 +163,58 @@ def test_modes_and_posterior_are_those_of_a_quadrature():
     np.testing.assert_allclose((drawn.mean(axis=0) - expected) / sd, 0, atol=0.05)  # some three standard errors
     np.testing.assert_allclose(drawn.std(axis=0), sd, rtol=0.05)
     to_theta = belief.coordinates(X, votes.coef)[1]
+    cov = found.coef_and_cov()[1]
+    coefs = drawn @ found.to_coef
+    np.testing.assert_allclose(np.cov(coefs.T), cov, rtol=0.2)  # Laplace's approximation
     np.testing.assert_allclose(found.sampling, to_theta @ votes.cov() @ to_theta.T, rtol=1e-6)
+
+
+@pytest.mark.parametrize("q", [2, 5])
+def test_probabilities_of_the_models(q):
+    drift, log_prior = belief._models(q)
+    prior = np.exp(log_prior)
+    assert prior.sum() == pytest.approx(1) and prior[0] == pytest.approx(0.2) and (drift[0] == np.eye(1, q, 1) * 0.7).all()
+    assert prior[(drift == drift.max(axis=0))[:, [0, *range(2, q)]].any(axis=1)].sum() == pytest.approx(0.1)
+
+
+def test_votes_twice_too_extreme_are_right_but_for_their_scale():
+    X, counts, truth = with_votes(400, 400, m=2, alpha0=np.inf, rule=2 * RULE)
+    votes = fit_logistic(X, counts)
+    found = belief.Belief.of(X, votes.coef, votes.cov(), truth, np.ones(400))
+    assert found.scale == pytest.approx(0.5, abs=0.1)
+    # Without lean and tilt, theta is the limit of the votes' estimate on the scale of the truth.
+    np.testing.assert_allclose(np.linalg.inv(found.precision[0]), found.scale**2 * found.sampling + np.diag([0, 0.49, 0, 0]))
+    theta, error, model = found.draw(np.random.default_rng(0))
+    np.testing.assert_allclose(theta[model == 0][:, [0, 2, 3]], error[model == 0][:, [0, 2, 3]], atol=1e-6)
+    limit = fit_limit(MODEL, lambda eta: expit(2 * eta), lambda eta: expit(2 * eta) * expit(-2 * eta) / 2)
+    answer = worth_of_votes(X, counts, truth, rng=0)
+    assert answer.equal_number.low < 400 * limit.relative_efficiency < answer.equal_number.high
+
+
+def test_new_items_are_not_those_in_hand():
+    """Were theta known, the error rate on new items would still be a mean over other ones."""
+    X, counts, truth = with_votes(300, 300)
+    votes = fit_logistic(X, counts)
+    found = belief.Belief.of(X, votes.coef, votes.cov(), truth, np.full(300, 1e4))
+    cov = belief.cov_of_votes(found.z, counts, None, np.random.default_rng(0))
+    error = found.quantities(cov, 300, np.random.default_rng(0), True)["error"]
+    tau = expit(found.z @ found.mode[0])
+    of_items = np.where(found.z[:, 1] > 0, 1 - tau, tau)
+    assert error.std() == pytest.approx(of_items.std() / np.sqrt(300), rel=0.1)
+    assert error.mean() == pytest.approx(of_items.mean(), abs=0.002)
+
+
+def test_the_votes_rule_has_the_covariance_of_overdispersed_votes():
+    X, counts, _ = with_votes(300, 0)
+    coef, cov = worth._votes_rule(X, counts)
+    np.testing.assert_array_equal(coef, fit_logistic(X, counts).coef)
+    np.testing.assert_array_equal(cov, fit_logistic(X, counts).cov("sandwich"))
+
+
+def test_unequal_probabilities_make_fewer_labels_of_many():
+    known, inclusion = np.array([True, True, False, True]), np.array([0.1, 0.2, np.nan, 0.4])
+    weight = worth._weights(known, inclusion)
+    np.testing.assert_allclose(weight, np.array([4, 2, 0, 1]) * 7 / 21, rtol=1e-12)  # 1 / inclusion; sum^2 / sum of squares
 
 
 def test_coordinates_are_eta_and_what_is_uncorrelated_with_it():
