@@ -147,7 +147,8 @@ class Belief:
         q = theta.shape[1]
         none = _models(q)[0][model] == 0
         drift = np.where(none, 0, theta - error)
-        limit = _right(q) + error / self.scale
+        limit = error / np.maximum(np.abs(theta[:, 1:2]), 0.1)  # of the votes' estimate, on their own scale
+        limit[:, 1] = 1  # a multiple of it is the same rule
         order = np.lexsort(self.z[:, :0:-1].T)  # by eta: neither the order of the items nor chance decides which are used
         z, points, references = (
             self.z[order[np.linspace(0, len(order) - 1, min(len(order), k)).astype(int)]]
@@ -158,7 +159,6 @@ class Belief:
         share /= share.sum(axis=1, keepdims=True)
         bayes = (np.minimum(tau, 1 - tau) * share).sum(axis=1)
         floor = _error(limit @ z.T > 0, tau, share) - bayes
-        floor[none[:, [0, *range(2, q)]].all(axis=1) & (theta[:, 1] > 0)] = 0
         costly = np.linspace(0, DRAWS - 1, COSTLY_DRAWS).astype(int)
         excess, number = np.transpose([equal(points, references, theta[k], limit[k], c, size) for k, c in zip(costly, cov)])
         return {
