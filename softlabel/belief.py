@@ -142,7 +142,10 @@ class Belief:
         return theta, error[..., 0], model
 
     def quantities(self, cov: Array, size: int, rng: np.random.Generator, in_hand: bool) -> dict[str, Array]:
-        """Draws of what :class:`WorthOfVotes` reports, for ``size`` items, each as informative as ``cov`` says."""
+        """Draws of what ``WorthOfVotes`` reports, for ``size`` items, each as informative as ``cov`` says.
+
+        Beside each draw of the equal number "right" is 1 if it is one of votes that neither lean nor are tilted.
+        """
         theta, error, model = self.draw(rng)
         q = theta.shape[1]
         none = _models(q)[0][model] == 0
@@ -168,6 +171,7 @@ class Belief:
             "tilt": np.linalg.norm(drift[:, 2:], axis=1),
             "floor": floor,
             "equal_number": number,
+            "right": none[costly][:, [0, *range(2, q)]].all(axis=1).astype(float),
         }
 
 

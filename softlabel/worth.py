@@ -264,7 +264,8 @@ def worth_of_votes(
     root of twice the mean log-likelihood ratio of b to the best rule with x'b = 0. For votes r is multiplied by the
     standard error of x'b from as many true labels over that from the votes, a sandwich; for another m that is made of
     the variances between items and within them. Floor and equal number follow, draw by draw. Lean, scale, tilt and floor
-    are those of the votes' limit: what their sampling error adds is taken off.
+    are those of the votes' limit: what their sampling error adds is taken off. While it has a chance of (1 - level) / 2 that
+    votes neither lean nor are tilted, the interval of the equal number reaches to where that alone would put its upper end.
 
     Examples
     --------
@@ -299,7 +300,11 @@ def worth_of_votes(
     cov = cov_of_votes(belief.z[voted], counts[voted], votes, rng)
     draws = belief.quantities(cov, size, rng, in_hand=n_items is None and m is None)
     tails = [0.5, (1 - level) / 2, (1 + level) / 2]
+    right = draws.pop("right") == 1
     estimates = {name: Estimate(*map(float, np.quantile(values, tails))) for name, values in draws.items()}
+    if right.mean() >= tails[1]:
+        number, most = estimates["equal_number"], float(np.quantile(draws["equal_number"][right], tails[2]))
+        estimates["equal_number"] = number._replace(high=max(number.high, most))
     average = counts[voted].sum() / voted.sum() if votes is None else votes
     return WorthOfVotes(
         **estimates, level=level, n_items=size, m=float(average), n_truths=int(known.sum()), reservations=reservations
