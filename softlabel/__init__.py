@@ -3,7 +3,15 @@
 The companion package of the book *Harmless Label Noise*.
 """
 
-from softlabel.datasets import load_adult_content, load_bluebirds, load_breast_cancer, load_gastroenterology
+from softlabel.datasets import (
+    load_adult_content,
+    load_bluebirds,
+    load_breast_cancer,
+    load_cifar10h,
+    load_gastroenterology,
+    load_imagenet16h,
+    load_recidivism,
+)
 from softlabel.efficiency import (
     FitLimit,
     VoteDesign,
@@ -70,7 +78,10 @@ __all__ = [
     "load_adult_content",
     "load_bluebirds",
     "load_breast_cancer",
+    "load_cifar10h",
     "load_gastroenterology",
+    "load_imagenet16h",
+    "load_recidivism",
     "overdispersion_test",
     "pooled_efficiency",
     "prediction_band",

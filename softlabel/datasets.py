@@ -1,25 +1,29 @@
 """Loaders of the crowd-labelled data sets, fetched once by pooch and checked against their checksums.
 
 Files are kept in pooch's cache, or in the folder that the environment variable ``SOFTLABEL_DATA`` names: a folder that holds
-them already serves without a network. The histograms of the vote counts ship with the package.
+them already, itself or up to two folders down, serves without a network. Histograms of vote counts ship with the package.
 """
 
 import csv
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from softlabel.validation import optional
+from softlabel.validation import as_choice, optional
 
 _EMMIXSSL = "https://raw.githubusercontent.com/cran/EMMIXSSL/cfacc7d02e6d654c0664105ad0a0dbe9573c592d/data"
 _CUBAM = "https://raw.githubusercontent.com/welinder/cubam/fe5ba700f1adbb489c69af311558d64370d73d36/demo/bluebirds"
 _GAL = "https://raw.githubusercontent.com/ipeirotis/Get-Another-Label/9fe6c56a7a157dba1a12018f696bad56806125b7/data"
+_FAIRML = "https://raw.githubusercontent.com/polinapolina/sicss18_fairml/03c2d1817d92c222aefc9638bb6a42c5c3428e0f/misc/allData"
+_CALIBRATION = "https://raw.githubusercontent.com/GavinKerrigan/conf_matrix_and_calibration"
+_UQ = "https://raw.githubusercontent.com/nooranisima/Human-AI-Collaborative-UQ/8114addb7d15619a979527ea85a1f36f209b2ed3/data"
 FILES = {  # name in the cache folder: address, sha256
     "gastro_label_binary.rda": (
         f"{_EMMIXSSL}/gastro_label_binary.rda",
@@ -41,6 +45,38 @@ FILES = {  # name in the cache folder: address, sha256
         f"{_GAL}/AdultContent3-HCOMP2010/labels.txt",
         "df8c8a1f9ed83c1d1cdb6e5b8beef3e20e08c4cdd086fcf86b0655c8241b8bd7",
     ),
+    "MTURK_NO_RACE.csv": (
+        f"{_FAIRML}/MTURK_NO_RACE.csv",
+        "1475ed363e4a183d5fee9a3d2fa93267de508ae0b4453c538ccfe4928bc5e1d6",
+    ),
+    "BROWARD_CLEAN.csv": (
+        f"{_FAIRML}/BROWARD_CLEAN.csv",
+        "aa852465e8c14604b95cafbd9f9833da4fa26fee8d88ae804a8c27036e58eeb0",
+    ),
+    "human_model_truth_cifar10h.csv": (
+        f"{_CALIBRATION}/3b9cf13df58861a87549fe5d36017c1387aceb08/cifar10h/human_model_truth_cifar10h.csv",
+        "2c4f366f68ab2a6ace9ded4b4883dcf2371291fcdcd890dc0fe07e9fa13a38c6",
+    ),
+    "imagenet16H.csv": (
+        f"{_UQ}/imagenet16H.csv",
+        "07a162f8242f916dff06cec5af0a6c7bd2aac21b2415a39a2d45b3dc10d8fcfa",
+    ),
+    "noise80_alexnet.csv": (
+        f"{_UQ}/models/noise80/alexnet.csv",
+        "0919e8aec3d7c5e19f2636a9734434a9b7e32b300694f8918ae28572b2bb6d71",
+    ),
+    "noise125_alexnet.csv": (
+        f"{_UQ}/models/noise125/alexnet.csv",
+        "6eadb8ccab7ccf078647b74b0f287a4cbe6e6c608446d43edf7843dde83ed73c",
+    ),
+    "noise80_predictions.csv": (
+        f"{_UQ}/users/noise80/predictions.csv",
+        "fb22e1312563b96e7ff14561805014e6e57f2e8d542b11cb5de5dfe6d64fdec8",
+    ),
+    "noise125_predictions.csv": (
+        f"{_UQ}/users/noise125/predictions.csv",
+        "0e99d58ea9c7e882e51b26a1343969f2dd7dd19b70debba24d04605183a89851",
+    ),
 }
 
 
@@ -61,7 +97,7 @@ class VoteData:
     y : (n,) Series or None
         Ground-truth labels, 1 for the positive class.
     votes : DataFrame or None
-        One row a vote: item, annotator, label. None if nobody voted.
+        One row a vote: item, annotator, label. None if nobody voted, or if it is not known who voted how.
     source : str
         Where the data come from.
     """
@@ -74,7 +110,10 @@ class VoteData:
 
     def __repr__(self) -> str:
         n = next(len(part) for part in (self.counts, self.X, self.y) if part is not None)
-        annotators = "no votes" if self.votes is None else f"{self.votes.annotator.nunique()} annotators"
+        if self.votes is not None:
+            annotators = f"{self.votes.annotator.nunique()} annotators"
+        else:
+            annotators = "no votes" if self.counts is None else "votes without annotators"
         features = "no features" if self.X is None else f"{self.X.shape[1]} features"
         return f"VoteData({n} items, {annotators}, {features}; {self.source})"
 
@@ -108,13 +147,14 @@ def fetch(name: str) -> Path:
         registry={name: f"sha256:{sha256}"},
         env="SOFTLABEL_DATA",
     )
+    copies = [path for place in (name, f"*/{name}", f"*/*/{name}") for path in sorted(store.abspath.glob(place))]
     logger, level = pooch.get_logger(), pooch.get_logger().level
     logger.setLevel("WARNING")  # else the address and folder of a download end up among the outputs of a chapter
     try:
-        return Path(store.fetch(name))
+        right = next((path for path in copies if pooch.file_hash(str(path)) == sha256), None)
+        return right or Path(store.fetch(name))
     except (OSError, ValueError) as error:  # no network, no such page, no permission to write; a wrong checksum
-        there = (store.abspath / name).exists()
-        found = "a file of that name is there, but has another checksum and is not used" if there else "it is not there"
+        found = "a file of that name is there, but has another checksum and is not used" if copies else "it is not there"
         raise DataFileError(
             f"the data file {name} could not be had: it was looked for in {store.abspath} ({found}) and at {address} "
             f"({type(error).__name__}: {error}). To put it in place by hand, download it from that address (its sha256 is "
@@ -251,11 +291,171 @@ def load_adult_content(positive: Iterable[str] = "RX", repeats: str = "keep") ->
         votes[column] = pd.factorize(votes[column])[0] + 1
     if repeats == "first":
         votes = votes.drop_duplicates(["item", "annotator"], ignore_index=True)
-    by_site = votes["label"].isin(chosen).groupby(votes["item"])
-    counts = pd.DataFrame({"positive": by_site.sum(), "negative": by_site.size() - by_site.sum()})
+    counts = _count(votes, chosen, ("positive", "negative"))
     choices = f"{', '.join(sorted(chosen))} positive, repeats: {repeats}"
     source = f"Ipeirotis et al. (2010), as distributed with Get-Another-Label; {choices}"
     return VoteData(None, counts, None, votes, source)
+
+
+def load_recidivism(part: str = "voted") -> VoteData:
+    """7,214 criminal defendants; on 1,000 of them, 20 lay people each said who would offend again (Dressel & Farid 2018).
+
+    Parameters
+    ----------
+    part : "voted" or "rest"
+        "voted" gives the 1,000 defendants with votes, "rest" the 6,214 others, on whom to test a rule.
+
+    Returns
+    -------
+    VoteData
+        ``counts`` are votes for "yes" (the positive class) and "no", and ``votes`` has the 400 annotators, each with 50
+        defendants; of the rest both are None. ``y`` is 1 for a defendant whom the records show **arrested again** within two
+        years: that is neither guilt nor an offence. ``X`` has four features of the same records: ``age`` in years,
+        ``log_priors``, the log of 1 + the number of prior convictions, ``felony``, 1 if the charge is one and 0 if it is a
+        misdemeanour, and ``female``. Defendants and annotators are running numbers: 1 to 1,000 with votes, 1,001 to 7,214
+        the rest.
+
+    Raises
+    ------
+    ValueError
+        If ``part`` is neither word.
+    DataFileError
+        If a file cannot be had; the message says how to put it in place by hand.
+
+    Notes
+    -----
+    The annotators, workers of Amazon Mechanical Turk, did not see the race of a defendant; it is not read here either. The
+    rows are people. Their records, from Broward County, Florida, say what police and courts did, and carry their biases; what
+    follows from them about risk scores is disputed since Angwin et al. (2016), "Machine bias", who collected them. Barenstein
+    (2019), arXiv:1906.04711, shows that those who were arrested again were followed up by another rule than the others, so
+    that 45% of the defendants have ``y`` = 1, and not the 36% that he finds with one rule for all.
+
+    Examples
+    --------
+    >>> load_recidivism(part="all")
+    Traceback (most recent call last):
+    ValueError: part must be one of 'voted', 'rest', got 'all'
+    """
+    as_choice(part, "part", ("voted", "rest"))
+    columns = ["id", "sex", "age", "priors_count", "charge_degree (misd/fel)", "two_year_recid"]
+    people = pd.read_csv(fetch("BROWARD_CLEAN.csv"), lineterminator="\r", usecols=columns).set_index("id")
+    # A row below the head only says "id", and the last rows are empty; so are columns, which hold no vote.
+    right = pd.read_csv(fetch("MTURK_NO_RACE.csv"), lineterminator="\r", index_col=0, low_memory=False).dropna(how="all")
+    right.index = right.index.astype(int)
+    right.columns = pd.RangeIndex(1, right.shape[1] + 1)
+
+    people = pd.concat([people.loc[right.index], people.drop(right.index)])
+    people.index = pd.RangeIndex(1, len(people) + 1, name="item")
+    people = people.iloc[: len(right)] if part == "voted" else people.iloc[len(right) :]
+    X = pd.DataFrame(
+        {
+            "age": people["age"],
+            "log_priors": np.log1p(people["priors_count"]),
+            "felony": people["charge_degree (misd/fel)"],
+            "female": people["sex"],
+        }
+    ).astype(float)
+    y = people["two_year_recid"].rename("y")
+    source = "Dressel & Farid (2018), doi:10.1126/sciadv.aao5580, as distributed in polinapolina/sicss18_fairml"
+    if part == "rest":
+        return VoteData(X, None, y, None, source)
+    right.index = people.index
+    # 1 says that the annotator was right, -1 that not; where there is neither, nobody was asked.
+    labels = right.eq(1).eq(y == 1, axis="index").replace({True: "yes", False: "no"}).where(right.notna())
+    return vote_data(X, labels, y, source, classes=("yes", "no"))
+
+
+CIFAR10 = "airplane automobile bird cat deer dog frog horse ship truck".split()
+
+
+def load_cifar10h() -> VoteData:
+    """1,983 photographs of cats and dogs, with some 50 votes each and a network's probabilities (Peterson et al. 2019).
+
+    The annotators chose one of the ten classes of CIFAR-10. These are the photographs of its test set that are of a cat or of
+    a dog and have at least 30 votes for the two.
+
+    Returns
+    -------
+    VoteData
+        ``counts`` are votes for "cat" (the positive class) and "dog"; votes for other classes are left out. It is not known
+        who gave which: ``votes`` is None. ``y`` is the label of CIFAR-10. ``X`` has five features made of the network's
+        probabilities of the ten classes, which count as 1e-9 where they are smaller: ``cat_dog`` is the log of the ratio of
+        the two, and ``bird``, ``deer``, ``frog`` and ``horse`` are logs less the mean of all ten logs.
+
+    Raises
+    ------
+    DataFileError
+        If the file cannot be had; the message says how to put it in place by hand.
+    """
+    table = pd.read_csv(fetch("human_model_truth_cifar10h.csv"), header=None)  # 10 counts, 10 probabilities, label 1..10
+    counts = table.iloc[:, :10].set_axis(CIFAR10, axis="columns")[["cat", "dog"]]
+    label = table[20].map(dict(enumerate(CIFAR10, start=1)))
+    logs = pd.DataFrame(np.log(table.iloc[:, 10:20].clip(lower=1e-9).to_numpy()), columns=CIFAR10)
+    others = ["bird", "deer", "frog", "horse"]
+    X = logs[others].sub(logs.mean(axis="columns"), axis="index")
+    X.insert(0, "cat_dog", logs["cat"] - logs["dog"])
+    chosen = label.isin(["cat", "dog"]) & (counts.sum(axis="columns") >= 30)
+    index = pd.RangeIndex(1, chosen.sum() + 1, name="item")
+    y = (label == "cat").astype(int).rename("y")
+    source = "Peterson et al. (2019), doi:10.1109/ICCV.2019.00971, as distributed in GavinKerrigan/conf_matrix_and_calibration"
+    return VoteData(X[chosen].set_axis(index), counts[chosen].set_axis(index), y[chosen].set_axis(index), None, source)
+
+
+NOISES = (80, 125)
+ANIMALS = ["elephant", "bear", "cat", "bird", "dog"]
+
+
+def load_imagenet16h(noise: int) -> VoteData:
+    """1,200 photographs under noise, six or seven votes each: an animal or an object? (Steyvers et al. 2022).
+
+    The annotators chose one of sixteen classes. Five of them, elephant, bear, cat, bird and dog, count as animals here, and
+    all others as objects.
+
+    Parameters
+    ----------
+    noise : 80 or 125
+        How much noise was added to the photographs; with 125 they are hard to tell.
+
+    Returns
+    -------
+    VoteData
+        ``counts`` are votes for "animal" (the positive class) and "object", ``votes`` has the 145 annotators, and ``y`` is the
+        truth. ``X`` has one feature, ``logit_animal``: the logit of the probability of an animal by a network (AlexNet) that
+        saw the same noisy photograph, the probability kept between 1e-6 and 1 - 1e-6. Photographs and annotators are running
+        numbers; a photograph has the same at both levels. If somebody voted on one again, the first vote counts.
+
+    Raises
+    ------
+    ValueError
+        If ``noise`` is neither level.
+    DataFileError
+        If a file cannot be had; the message says how to put it in place by hand.
+
+    Examples
+    --------
+    >>> load_imagenet16h(100)
+    Traceback (most recent call last):
+    ValueError: noise must be 80 or 125, got 100
+    """
+    if noise not in NOISES:
+        raise ValueError(f"noise must be {' or '.join(map(str, NOISES))}, got {noise!r}")
+    truth = pd.read_csv(fetch("imagenet16H.csv"), index_col="image_name")["category"]
+    network = pd.read_csv(fetch(f"noise{noise:.0f}_alexnet.csv"), index_col="image_name").loc[truth.index]
+    answers = pd.read_csv(fetch(f"noise{noise:.0f}_predictions.csv")).drop_duplicates(["image_name", "participant_id"])
+    index = pd.RangeIndex(1, len(truth) + 1, name="item")
+    votes = pd.DataFrame(
+        {
+            "item": truth.index.get_indexer(pd.Index(answers["image_name"])) + 1,
+            "annotator": pd.factorize(answers["participant_id"])[0] + 1,
+            "label": np.where(answers["participant_classification"].isin(ANIMALS), "animal", "object"),
+        }
+    )
+    p = network[ANIMALS].sum(axis="columns").clip(1e-6, 1 - 1e-6)
+    X = (np.log(p) - np.log1p(-p)).set_axis(index).to_frame("logit_animal")
+    y = truth.isin(ANIMALS).astype(int).set_axis(index).rename("y")
+    copy = "nooranisima/Human-AI-Collaborative-UQ"
+    source = f"Steyvers et al. (2022), doi:10.1073/pnas.2111547119, noise {noise}, as distributed in {copy}"
+    return VoteData(X, _count(votes, ["animal"], ("animal", "object")), y, votes, source)
 
 
 def load_breast_cancer() -> VoteData:
@@ -350,8 +550,16 @@ def vote_data(
     source: str,
     classes: tuple[str, str] = ("resection", "no-resection"),
 ) -> VoteData:
-    """Put together a data set whose labels stand in one column an annotator; the first class is the positive one."""
-    votes = labels.reset_index().melt("item", var_name="annotator", value_name="label")
-    positive = (labels == classes[0]).sum(axis=1)
-    counts = pd.DataFrame({classes[0]: positive, classes[1]: labels.shape[1] - positive})
-    return VoteData(X, counts, y, votes, source)
+    """Put together a data set whose labels stand in one column an annotator; the first class is the positive one.
+
+    A missing label is no vote.
+    """
+    votes = labels.reset_index().melt("item", var_name="annotator", value_name="label").dropna(ignore_index=True)
+    votes = votes.infer_objects()  # numbers of annotators are of type object as long as they stand beside the column "item"
+    return VoteData(X, _count(votes, classes[:1], classes).loc[labels.index], y, votes, source)
+
+
+def _count(votes: pd.DataFrame, positive: Collection[str], names: tuple[str, str]) -> pd.DataFrame:
+    """Votes on each item that have a positive label, and the others."""
+    by_item = votes["label"].isin(positive).groupby(votes["item"])
+    return pd.DataFrame({names[0]: by_item.sum(), names[1]: by_item.size() - by_item.sum()})

@@ -1,4 +1,4 @@
-"""How much the votes on an item vary beyond chance: the overdispersion parameter alpha0, with tau held fixed.
+"""How much the votes on an item vary beyond chance: the overdispersion parameter alpha0, given tau or a fit of it.
 
 The search is over omega = 1 / alpha0 >= 0, on which the multinomial, omega = 0, is an ordinary point. After k votes for class
 i an item's next one is for i with probability proportional to tau_i + k omega, so that the log-likelihood, less its value at
@@ -6,7 +6,8 @@ omega = 0, sums log(1 + k omega / tau_i) over all votes for i that have k before
 that have j before them on their item.
 """
 
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -14,7 +15,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, chdtri
 
-from softlabel.validation import Array, as_choice, as_counts_and_tau, as_level, as_rng, as_whole, place
+from softlabel.logistic import fit_logistic
+from softlabel.separation import design
+from softlabel.validation import (
+    Array,
+    SeparationWarning,
+    align,
+    as_choice,
+    as_counts_and_tau,
+    as_features,
+    as_level,
+    as_rng,
+    as_whole,
+    place,
+)
 from softlabel.vote_models import DirichletMultinomial, parts_of_votes, votes_in_order
 
 # Values of omega at which likelihoods are compared before the best is refined: the multinomial, 1e-6 to 1e6, and beyond.
@@ -23,6 +37,8 @@ GRID = np.concatenate([[0.0], np.logspace(-6, 6, 25), [1e12]])
 FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 577), [1e12]])
 SMALLEST = 1e-280  # probability, so that what is divided by it stays finite
 MANY = 40_000  # items
+FEWEST = 3  # items of the rarer class for each coefficient
+SAME = 1e-4  # between probabilities of the same fit, by whatever program
 KEPT = 1 << 25  # votes, of which each takes eight bytes
 
 
@@ -171,22 +187,28 @@ def _root(x: Array, f: Array) -> Array:
 def alpha0_interval(
     counts: ArrayLike,
     tau: ArrayLike,
+    *,
+    X: ArrayLike | None = None,
     level: float = 0.95,
-    method: Literal["bootstrap", "likelihood"] = "bootstrap",
+    method: Literal["cox-reid", "bootstrap", "likelihood"] = "cox-reid",
     n_resamples: int = 500,
     rng: np.random.Generator | int | None = None,
 ) -> tuple[float, float]:
-    """Confidence interval for alpha0 with tau held fixed.
+    """Confidence interval for alpha0.
 
     Parameters
     ----------
     counts, tau
-        As in :func:`estimate_alpha0`.
+        As in :func:`estimate_alpha0`. For "cox-reid" there are two classes, and ``tau`` is
+        ``fit_logistic(X, counts).posterior(X)``.
+    X : (n, p) array_like or DataFrame
+        Features that the coefficients were fitted to, for "cox-reid".
     level : float
         Coverage, strictly between 0 and 1.
-    method : {"bootstrap", "likelihood"}
-        Percentiles of :func:`bootstrap_alpha0`, or all values whose log-likelihood is within half a chi-square quantile of the
-        largest.
+    method : {"cox-reid", "bootstrap", "likelihood"}
+        All values whose log-likelihood is within half a chi-square quantile of the largest: "cox-reid" with the adjustment
+        below for the fitted coefficients, "likelihood" without it. Or percentiles of :func:`bootstrap_alpha0`. The last two
+        take ``tau`` as known, whatever it is.
     n_resamples, rng
         For the bootstrap.
 
@@ -198,42 +220,143 @@ def alpha0_interval(
     Raises
     ------
     ValueError
-        As :func:`estimate_alpha0`, or if ``level`` or ``method`` is not valid.
+        As :func:`estimate_alpha0`, or if ``level`` or ``method`` is not valid. With "cox-reid" also as :func:`fit_logistic`,
+        if ``X`` is missing, if ``tau`` is not the fit of ``counts`` on ``X``, if the features separate the votes, or if there
+        are fewer than 3 items of the rarer class for each coefficient: no method here can then be relied on.
 
     Notes
     -----
-    Section 5.1 of Ahfock & McLachlan (2021) for the percentile bootstrap. Neither method allows for the error in tau.
+    Fitted coefficients explain part of the scatter, so that the likelihood with ``tau`` held fixed is largest where alpha0 is
+    too high. Cox & Reid (1987) subtract half the log-determinant of the information on the coefficients, here X'WX with
+    W = m tau (1 - tau) / phi and phi = (m + alpha0) / (1 + alpha0). If all items have the same number of votes, this adds
+    log(phi) (p + 1) / 2, and nothing else. (So it would for g classes, with (g - 1)(p + 1) coefficients of a multinomial
+    fit.) If not, the coefficients are fitted anew with weights 1 / phi, lest the few items with many votes outweigh all
+    others.
+
+    Section 5.1 of Ahfock & McLachlan (2021) has the percentile bootstrap.
 
     Examples
     --------
-    >>> counts = [[7, 0], [6, 1], [2, 5], [0, 7], [7, 0], [1, 6]]
-    >>> tau = [[0.8, 0.2], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8], [0.7, 0.3], [0.5, 0.5]]
-    >>> low, high = alpha0_interval(counts, tau, method="likelihood")
-    >>> round(low, 3), round(high, 3)
-    (0.237, 11.025)
+    >>> import numpy as np
+    >>> from softlabel import TwoClassNormal, fit_logistic, sample_votes
+    >>> model = TwoClassNormal.canonical(2)
+    >>> X, _ = model.sample(100, rng=1)
+    >>> counts = sample_votes(model.posterior(X), 5, alpha0=5, rng=2)
+    >>> low, high = alpha0_interval(counts, fit_logistic(X, counts).posterior(X), X=X)
+    >>> round(low, 2), round(high, 2)
+    (2.49, 15.55)
     """
-    level = as_level(level)
-    if as_choice(method, "method", ("bootstrap", "likelihood")) == "bootstrap":
+    level, n_resamples, rng = as_level(level), as_whole(n_resamples, "n_resamples", 1), as_rng(rng)
+    if as_choice(method, "method", ("cox-reid", "bootstrap", "likelihood")) == "bootstrap":
         estimates = bootstrap_alpha0(counts, tau, n_resamples, rng)
         # "higher": between a finite estimate and infinity there is nothing to interpolate
         tails = [(1 - level) / 2, (1 + level) / 2]
         low, high = np.quantile(estimates, tails, method="linear" if np.isfinite(estimates).all() else "higher")
         return float(low), float(high)
+    X = X if X is None else align(counts, X, ("counts", "X"))
+    counts, tau = _checked(counts, tau)
+    if method == "likelihood":
+        return likelihood_interval(VoteTerms(counts, tau).log_likelihood, level)
+    if X is None:
+        raise ValueError(
+            "X is missing: method='cox-reid' needs the features that the coefficients were fitted to; 'likelihood' and "
+            "'bootstrap' do without and take tau as known"
+        )
+    likelihood = adjusted_likelihood(counts, tau, X)
+    rarer, q = rarer_items(counts), np.shape(X)[1] + 1
+    if rarer < FEWEST * q:
+        raise ValueError(
+            f"{rarer:.3g} items' worth of votes for the rarer class and {q} coefficients: below {FEWEST} for each no interval "
+            "for alpha0 can be relied on, and method='likelihood' and 'bootstrap' less than this; use fewer features"
+        )
+    return likelihood_interval(likelihood, level)
+
+
+def rarer_items(counts: Array) -> float:
+    """Items of the rarer class, where an item is shared out by its votes."""
+    voted = counts[counts.any(axis=1)]
+    return float((voted / voted.sum(axis=1, keepdims=True)).sum(axis=0).min())
+
+
+def adjusted_likelihood(counts: Array, tau: Array, X: ArrayLike) -> Callable[[float], float]:
+    """The log-likelihood of omega with the adjustment of Cox & Reid (1987), but for a constant.
+
+    See :func:`alpha0_interval`.
+    """
+    if counts.shape[1] != 2:
+        raise ValueError(
+            f"method='cox-reid' takes two classes, as the logistic fit does, and counts have {counts.shape[1]}: name "
+            "method='likelihood' or 'bootstrap'"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeparationWarning)
+        try:
+            fitted = fit_logistic(X, counts).posterior(X)
+        except SeparationWarning:
+            raise ValueError("the features separate the votes: there is no fit, and no interval for alpha0") from None
+    if np.abs(fitted - tau).max() > SAME:
+        raise ValueError(
+            "tau is not fit_logistic(X, counts).posterior(X): method='cox-reid' allows for the error of that fit only; for "
+            "another tau name method='likelihood' or 'bootstrap', which take it as known"
+        )
+    X, _ = as_features(X)
+    voted = counts.any(axis=1)
+    X, counts, tau = X[voted], counts[voted], tau[voted]
+    (m, which), q = np.unique(counts.sum(axis=1), return_inverse=True), X.shape[1] + 1
+    likelihood: Callable[[float], float] = VoteTerms(counts, tau).log_likelihood
+    if len(m) == 1:
+        return lambda omega: likelihood(omega) + q / 2 * float(np.log(_phi(m, omega)[0]))
+
+    x = design(X)
+    for _ in range(2):  # a third time changes nothing
+        weighted = counts / _phi(m, _highest(likelihood)[0])[which, None]
+        # fit_logistic takes whole numbers, of which only the ratios matter
+        tau = fit_logistic(X, np.rint(weighted * (2.0**50 / weighted.max()))).posterior(X)
+        w = m[which] * tau.prod(axis=1)
+        parts = np.array([(x[which == k].T * w[which == k]) @ x[which == k] for k in range(len(m))])
+        likelihood = _less_log_det(VoteTerms(counts, tau).log_likelihood, parts, m)
+    return likelihood
+
+
+def _phi(m: Array, omega: float) -> Array:
+    return (1 + m * omega) / (1 + omega)
+
+
+def _less_log_det(likelihood: Callable[[float], float], parts: Array, m: Array) -> Callable[[float], float]:
+    """Less half the log-determinant of the information, made of a part for each number of votes."""
+    return lambda omega: likelihood(omega) - np.linalg.slogdet(np.tensordot(1 / _phi(m, omega), parts, 1))[1] / 2
+
+
+def likelihood_interval(likelihood: Callable[[float], float], level: float) -> tuple[float, float]:
+    """Ends for alpha0: all omega whose log-likelihood is within half a chi-square quantile of the largest."""
     from scipy.optimize import brentq
 
-    counts, tau = _checked(counts, tau)
-    best, terms = _estimate(counts, tau), VoteTerms(counts, tau)
-    omega = GRID[-1] if best.alpha0 == 0 else 1 / best.alpha0
-    lowest = best.log_likelihood - best.multinomial_log_likelihood - chdtri(1, 1 - level) / 2
-    lowest = min(lowest, terms.log_likelihood(omega))  # a tiny level is an interval of one point
+    omega, top = _highest(likelihood)
+    lowest = top - chdtri(1, 1 - level) / 2
 
     def end(side: Array, otherwise: float) -> float:
-        beyond = next((w for w in side if terms.log_likelihood(w) < lowest), None)
+        beyond = next((w for w in side if likelihood(w) < lowest), None)
         if beyond is None:
             return otherwise
-        return _inverse(brentq(lambda w: terms.log_likelihood(w) - lowest, *sorted((beyond, omega))))
+        return _inverse(brentq(lambda w: likelihood(w) - lowest, *sorted((beyond, omega))))
 
     return end(GRID[omega < GRID], 0.0), end(GRID[omega > GRID][::-1], np.inf)
+
+
+def _highest(likelihood: Callable[[float], float]) -> tuple[float, float]:
+    """omega where a log-likelihood is largest, and its value there; for the limit stands the end of the grid."""
+    from scipy.optimize import minimize_scalar
+
+    values = np.array([likelihood(omega) for omega in GRID])
+    best = int(np.argmax(values))
+    if best == len(GRID) - 1:
+        return float(GRID[best]), float(values[best])
+    # On a scale that is linear near the multinomial and logarithmic further on.
+    near = np.arcsinh(1e6 * GRID[[max(best - 1, 0), best + 1]])
+    found = minimize_scalar(lambda t: -likelihood(np.sinh(t) / 1e6), bounds=near, method="bounded", options={"xatol": 1e-6})
+    if -found.fun > values[best]:
+        return float(np.sinh(found.x) / 1e6), float(-found.fun)
+    return float(GRID[best]), float(values[best])
 
 
 def _inverse(omega: float) -> float:

@@ -1,10 +1,13 @@
 """What the chapters on correlated errors, small samples and budgets claim: symbolically, numerically, and negatively."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import sympy as sp
+from scipy import special
 
-from softlabel import find_separation, relative_efficiency
+from softlabel import TwoClassNormal, find_separation, fit_logistic, relative_efficiency
 
 # ------------------------------------------------------------------ Dividing a budget
 
@@ -85,78 +88,220 @@ def test_budget_needs_its_formula():
     assert worth[1] / worth[0] < 1.001 * 4 * factor / (1 + factor) ** 2
 
 
-# ------------------------------------------------------------------ Three rates of correlated errors
+# ------------------------------------------------------------------ Three rates of correlated errors, and a part that stays
 
 
-def score_covariance(n, labellers, rate, rng, size=40_000):
-    """Empirical covariance of the mean score over studies, and the three parts of the theorem, from one latent model.
+def covariance_of_the_mean(n, labellers, g0, g_item, g_person, g_shared):
+    pairs = g0 + (labellers - 1) * g_item + (n - 1) * g_person + (n - 1) * (labellers - 1) * g_shared
+    return pairs / (n * labellers)
 
-    One feature, -1 or 1, with probability 3/4 of a 1 or a 0 at its place; opinions move these by ``rate``: a person's bias
-    and slope, the item's difficulty, and what all people have in common.
+
+def score_covariance(n, labellers, item, person, field, alike):
+    """Exact covariance of the mean score, over all outcomes of one latent model; no pairs are counted.
+
+    One feature, y = -1 or 1, and a 1 with probability 1/2 + y/4. It is moved by what misleads all about the item, by a
+    person's bias, and by a field over the features that all share: its values at -1 and 1 have the correlation ``alike``.
     """
-    person, item, school = rate
-    y = rng.choice([-1.0, 1.0], (size, n, 1))
-    x = np.stack([np.ones_like(y), y], axis=-1)
-    bias, slope = (rng.choice([-1.0, 1.0], (size, 1, labellers)) for _ in range(2))
-    common = rng.choice([-1.0, 1.0], (size, 1, 1))
-    shift = person * (bias + slope * y) / 2 + item * rng.choice([-1.0, 1.0], (size, n, 1)) + school * common
-    tau = 0.5 + y / 4
-    votes = rng.random((size, n, labellers)) < tau + shift
-    score = (x * (votes - tau)[..., None]).mean(axis=(1, 2))
-    one = np.diag([1.0, 1.0])  # E x x'
-    parts = (
-        3 / 16 * one,
-        item**2 * one,
-        person**2 / 4 * one,
-    )  # E tau (1 - tau); mean of x x' shift^2; h = person (bias, slope) / 2
-    return score, parts
+    total = sp.zeros(2)
+    for y in product((-1, 1), repeat=n):
+        for a in product((-1, 1), repeat=n):
+            for b in product((-1, 1), repeat=labellers):
+                for low, high in product((-1, 1), repeat=2):
+                    chance = (1 + alike * low * high) / sp.Integer(4) / 2 ** (2 * n + labellers)
+                    mean, within = sp.zeros(2, 1), sp.zeros(2)
+                    for j in range(n):
+                        x, shared = sp.Matrix([1, y[j]]), high if y[j] == 1 else low
+                        for who in range(labellers):
+                            shift = item * a[j] + person * b[who] + field * shared
+                            p = sp.Rational(1, 2) + sp.Rational(y[j], 4) + shift
+                            mean += x * shift
+                            within += x * x.T * p * (1 - p)
+                    total += chance * (mean * mean.T + within)
+    return total / (n * labellers) ** 2
 
 
-def covariance_of_three_rates(n, labellers, g0, g_item, g_person):
-    return (g0 + (labellers - 1) * g_item + (n - 1) * g_person) / (n * labellers)
+def parts(item, person, field, alike):
+    """The four covariances of that model: of a vote, of two on an item, by a person, and of two that share neither."""
+    shared = field**2 * sp.diag((1 + alike) / 2, (1 - alike) / 2)  # E x x~' over two items
+    return sp.Rational(3, 16) * sp.eye(2), (item**2 + field**2) * sp.eye(2), person**2 * sp.diag(1, 0) + shared, shared
 
 
-def departure(score, parts, n, labellers, keep=(1, 1, 1)):
-    """Largest distance of the empirical covariance from the formula, in standard errors."""
-    right = covariance_of_three_rates(n, labellers, *(k * part for k, part in zip(keep, parts)))
-    products = score[:, :, None] * score[:, None, :]
-    return (np.abs(products.mean(axis=0) - right) / (products.std(axis=0) / np.sqrt(len(score)))).max()
+EFFECTS = [sp.sympify(effects) for effects in ("(1/10, 1/16, 0, 0)", "(1/12, 1/20, 1/10, 0)", "(1/20, 0, 1/8, 1/3)")]
 
 
 def test_three_rates_symbolically():
-    """A sum over all pairs of votes, of any three covariances."""
-    g0, g_item, g_person = sp.symbols("g0 gI gL")
+    """A sum over all pairs of votes, of any four covariances."""
+    g = sp.symbols("g0 gI gL gS")
     n, labellers = sp.symbols("n L", positive=True)
-    formula = covariance_of_three_rates(n, labellers, g0, g_item, g_person)
-    swapped = covariance_of_three_rates(n, labellers, g0, g_person, g_item)
-    for size in ((1, 4), (3, 1), (2, 3), (5, 4)):
-        votes = [(j, who) for j in range(size[0]) for who in range(size[1])]
-        covariance = {(True, True): g0, (True, False): g_item, (False, True): g_person, (False, False): 0}
+    formula = covariance_of_the_mean(n, labellers, *g)
+    altered = {
+        "item and labeller swapped": formula.subs({g[1]: g[2], g[2]: g[1]}, simultaneous=True),
+        "no fourth term": formula.subs(g[3], 0),
+        "all pairs in the fourth term": formula + g[3] * (n * labellers - (n - 1) * (labellers - 1)) / (n * labellers),
+        "n for n - 1": formula + (g[2] + (labellers - 1) * g[3]) / (n * labellers),
+    }
+    for size in ((2, 3), (5, 4), (3, 2)):
+        votes = list(product(range(size[0]), range(size[1])))
+        covariance = {(True, True): g[0], (True, False): g[1], (False, True): g[2], (False, False): g[3]}
         mean = sum(covariance[a[0] == b[0], a[1] == b[1]] for a in votes for b in votes) / sp.Integer(len(votes)) ** 2
-        assert sp.simplify(mean - formula.subs({n: size[0], labellers: size[1]})) == 0
-        assert size[0] == size[1] or sp.simplify(mean - swapped.subs({n: size[0], labellers: size[1]})) != 0
-    assert sp.limit(formula, n, sp.oo) == g_person / labellers
-    # The paper's model: pairs on one item have covariance I / (1 + alpha0), and no others.
-    alpha0 = sp.symbols("alpha0", positive=True)
-    paper = formula.subs({g_item: g0 / (1 + alpha0), g_person: 0})
-    assert sp.simplify(paper - g0 / n * (labellers + alpha0) / (labellers * (1 + alpha0))) == 0
+        at = {n: size[0], labellers: size[1]}
+        assert sp.simplify(mean - formula.subs(at)) == 0
+        for name, wrong in altered.items():
+            assert sp.simplify(mean - wrong.subs(at)) != 0, name
+    assert sp.limit(formula.subs(g[3], 0), n, sp.oo) == g[2] / labellers
+    assert sp.limit(sp.limit(formula, n, sp.oo), labellers, sp.oo) == g[3]
 
 
-@pytest.mark.parametrize("n, labellers", [(6, 3), (20, 2), (3, 10)])
-def test_three_rates_numerically(n, labellers):
-    score, parts = score_covariance(n, labellers, (0.1, 0.1, 0.0), np.random.default_rng(n))
-    assert departure(score, parts, n, labellers) < 5
+def efficiency_of_shared_errors(n, labellers, alpha0, share):
+    """Dirichlet-multinomial votes whose items share errors; ``share`` is tr(J I^-1 Gamma_S I^-1) / tr(J I^-1)."""
+    return 1 / ((labellers + alpha0) / (labellers * (1 + alpha0)) + (n - 1) * share)
 
 
-def test_three_rates_need_all_three_and_no_school():
-    """Negative: each part left out is missed, and so is what all people have in common (condition 3)."""
-    rng = np.random.default_rng(3)
-    score, parts = score_covariance(20, 4, (0.15, 0.08, 0.0), rng)
-    assert departure(score, parts, 20, 4) < 5
-    for keep in ((0, 1, 1), (1, 0, 1), (1, 1, 0)):
-        assert departure(score, parts, 20, 4, keep) > 8, keep
-    score, parts = score_covariance(20, 4, (0.1, 0.05, 0.05), rng)
-    assert departure(score, parts, 20, 4) > 8
+def test_shared_errors_make_votes_worthless_symbolically():
+    n, labellers, alpha0, share, one = sp.symbols("n L alpha0 share tr", positive=True)
+    # Traces against J I^-1: of Gamma_0 one, of Gamma_I the paper's share of it; Gamma_L = Gamma_S.
+    shared = share * one
+    votes = covariance_of_the_mean(n, labellers, one, one / (1 + alpha0), shared, shared)
+    efficiency = efficiency_of_shared_errors(n, labellers, alpha0, share)
+    assert sp.simplify(one / n / votes - efficiency) == 0
+    assert sp.limit(efficiency, n, sp.oo) == 0
+    assert sp.limit(n * efficiency, n, sp.oo) == 1 / share  # whatever the number of labellers
+    theorem_2 = labellers * (1 + alpha0) / (labellers + alpha0)
+    assert sp.simplify(efficiency.subs(share, 0) - theorem_2) == 0  # where nothing is shared the limit is not zero
+
+
+@pytest.mark.parametrize("n, labellers", [(2, 2), (3, 2), (2, 3)])
+def test_three_rates_by_enumeration(n, labellers):
+    for effects in EFFECTS:
+        found = score_covariance(n, labellers, *effects)
+        assert sp.simplify(found - covariance_of_the_mean(n, labellers, *parts(*effects))) == sp.zeros(2)
+
+
+def test_three_rates_need_all_four_parts():
+    """Negative: each part left out is missed, so is the third condition of a theorem without the fourth."""
+    found, right = score_covariance(3, 2, *EFFECTS[1]), parts(*EFFECTS[1])
+    for left_out in range(4):
+        kept = [part * int(k != left_out) for k, part in enumerate(right)]
+        assert found != covariance_of_the_mean(3, 2, *kept), left_out
+    g0, g_item, g_person, g_shared = right
+    assert found != covariance_of_the_mean(3, 2, g0, g_person, g_item, g_shared)
+    assert found != covariance_of_the_mean(3, 2, g0, g_item, g_person - g_shared, g_shared)  # Gamma_L has Gamma_S in it
+
+
+PAIR = TwoClassNormal.canonical(2)
+
+
+def shared_opinion(share, rng, size=300):
+    """One opinion for all: excess errors of the coefficients to which votes tend, and h(F), from the same draws of F.
+
+    A vote at y is 1 with probability Phi[{Phi^-1(tau) - sqrt(share) c'x/|x|} / sqrt(1 - share)], of mean tau over c. The
+    coefficients solve E x (q - expit(b'x)) = 0 on a grid of the features.
+    """
+    y1, y2 = np.meshgrid(np.linspace(-7, 7, 57), np.linspace(-6, 6, 49), indexing="ij")
+    Y = np.stack([y1, y2], axis=-1).reshape(-1, 2)
+    w = np.exp(-(Y[:, 1] ** 2) / 2) * (np.exp(-((Y[:, 0] - 1) ** 2) / 2) + np.exp(-((Y[:, 0] + 1) ** 2) / 2))
+    w, x, tau = w / w.sum(), np.insert(Y, 0, 1, axis=1), special.expit(2 * Y[:, 0])
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    excess, h = [], []
+    for c in rng.standard_normal((size, 3)):
+        for sign in (1, -1):  # antithetic
+            q = special.ndtr((special.ndtri(tau) - np.sqrt(share) * sign * unit @ c) / np.sqrt(1 - share))
+            b = PAIR.coef.copy()
+            for _ in range(20):
+                fitted = special.expit(x @ b)
+                step = np.linalg.solve((x.T * (w * fitted * (1 - fitted))) @ x, x.T @ (w * (q - fitted)))
+                b = b + step
+            assert np.abs(step).max() < 1e-9
+            excess.append(float(PAIR.error_rate(b)) - PAIR.bayes_error())
+            h.append(x.T @ (w * (q - tau)))
+    return np.array(excess), np.array(h)
+
+
+def floor(gamma_shared):
+    """Of the excess error, to first order."""
+    inverse = np.linalg.inv(PAIR.fisher_information())
+    return np.trace(PAIR.error_curvature() @ inverse @ gamma_shared @ inverse)
+
+
+def test_floor_of_shared_errors_numerically():
+    """As the shared part becomes small, the excess error that stays is the floor; the draws are the same for both."""
+    ratio = {}
+    for share in (0.002, 0.1):
+        excess, h = shared_opinion(share, np.random.default_rng(81))
+        ratio[share] = excess.mean() / floor(h.T @ h / len(h))
+    assert ratio[0.002] == pytest.approx(1, abs=0.01)
+    assert abs(ratio[0.1] - 1) > 0.01  # to first order only
+
+
+def sandwiches(Y, votes):
+    """By item, and two-way, of the fit to votes (n, L): sums over pairs of residuals, as matrices over pairs of items."""
+    labellers = votes.shape[1]
+    x = np.insert(Y, 0, 1, axis=1)
+    s = votes.sum(axis=1)
+    b = fit_logistic(Y, np.column_stack([s, labellers - s])).coef
+    tau = special.expit(x @ b)
+    r = votes - tau[:, None]
+    bread = np.linalg.inv(labellers * (x.T * (tau * (1 - tau))) @ x)
+    by_person = r @ r.T * labellers / (labellers - 1)  # (j, k): pairs of one person on two items
+    same_item = np.diag(r.sum(axis=1) ** 2)
+    both = same_item + by_person - np.diag((r**2).sum(axis=1))
+    return [(bread @ x.T @ middle @ x @ bread)[2, 2] for middle in (same_item, both)]
+
+
+def variance_shown(n, labellers, g0, g_item, g_person, g_shared):
+    """V as the two-way sandwich shows it: without what all votes share."""
+    V = covariance_of_the_mean(n, labellers, g0, g_item, g_person, g_shared) - (n - 1) / n * g_shared
+    inverse = np.linalg.inv(PAIR.fisher_information())
+    return (inverse @ V @ inverse)[2, 2]
+
+
+def test_the_two_way_sandwich_shows_all_but_the_shared_part():
+    """Opinions of each and of all: its mean over studies is V less (n - 1) / n Gamma_S."""
+    n, labellers, own, common, rng = 400, 15, 0.04, 0.02, np.random.default_rng(84)
+    g_shared, g_person = (
+        h.T @ h / len(h) for share in (common, own + common) for _, h in [shared_opinion(share, rng, size=600)]
+    )
+    g0, found, pairs = PAIR.fisher_information(), [], []
+    for _ in range(150):
+        Y, _ = PAIR.sample(n, rng)
+        x = np.insert(Y, 0, 1, axis=1)
+        tau, unit = PAIR.posterior(Y)[:, :1], x / np.linalg.norm(x, axis=1, keepdims=True)
+        u = np.sqrt(own) * unit @ rng.standard_normal((3, labellers)) + np.sqrt(common) * unit @ rng.standard_normal((3, 1))
+        q = special.ndtr((special.ndtri(tau) - u) / np.sqrt(1 - own - common))
+        found.append(sandwiches(Y, rng.random(q.shape) < q))
+        rest = q - tau
+        product = (rest.sum(axis=1) ** 2 - (rest**2).sum(axis=1)) / labellers / (labellers - 1)
+        pairs.append((x.T * product) @ x / n)  # two people on one item
+    found, g_item = np.array(found), np.mean(pairs, axis=0)
+    mean, se = found.mean(axis=0), found.std(axis=0) / np.sqrt(150)
+    right = variance_shown(n, labellers, g0, g_item, g_person, g_shared)
+    assert mean[1] == pytest.approx(right, abs=4 * se[1])
+    # No pair of items is counted by item: at most the first two terms, less what of the shared part the fit takes up.
+    first_two = variance_shown(n, labellers, g0, g_item, g_shared, g_shared)
+    assert mean[0] < first_two + 4 * se[0] < right
+    # Negative: far from all of V.
+    inverse, whole = np.linalg.inv(g0), covariance_of_the_mean(n, labellers, g0, g_item, g_person, g_shared)
+    assert mean[1] < (inverse @ whole @ inverse)[2, 2] - 8 * se[1]
+
+
+def test_the_floor_needs_a_part_that_stays():
+    """Negative: many opinions, one for each of many labellers, leave no floor, where one for all does."""
+    rng, n = np.random.default_rng(82), 4000
+    found = {}
+    for name, opinions in (("one for all", 1), ("of each", 400)):
+        rates = []
+        for _ in range(40):
+            Y, _ = PAIR.sample(n, rng)
+            x = np.insert(Y, 0, 1, axis=1)
+            u = x @ rng.standard_normal((3, opinions)) / np.linalg.norm(x, axis=1, keepdims=True)
+            q = special.ndtr((special.ndtri(PAIR.posterior(Y)[:, :1]) - np.sqrt(0.1) * u) / np.sqrt(0.9)).mean(axis=1)
+            s = rng.binomial(400, q)  # given the opinions; each of 400 labellers votes once
+            rates.append(float(PAIR.error_rate(fit_logistic(Y, np.column_stack([s, 400 - s])).coef)) - PAIR.bayes_error())
+        found[name] = np.array(rates)
+    _, h = shared_opinion(0.1, np.random.default_rng(83), size=100)
+    stays = floor(h.T @ h / len(h))
+    assert found["one for all"].mean() == pytest.approx(stays, abs=4 * found["one for all"].std() / np.sqrt(40) + 0.1 * stays)
+    assert found["of each"].mean() < 0.05 * stays
 
 
 # ------------------------------------------------------------------ Who has an estimate

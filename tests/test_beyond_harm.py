@@ -208,6 +208,27 @@ def test_a_majority_is_worth_a_square_root(delta):
     assert gaps[2] < 0.02 * root_constant(model)
 
 
+@pytest.mark.parametrize("beta", [0.5, 1.0, 1.5])
+def test_power_of_a_majority_follows_the_density_at_the_boundary(beta):
+    """Cheng, Asi and Duchi (2022): m to the power 1 - beta / 2 if eta has the density |eta|^(beta - 1) there."""
+    # eta = v^(1 / beta) takes the pole away; the other features are independent of eta.
+    v = np.linspace(0, 6**beta, 40_001)[1:]
+    eta = v ** (1 / beta)
+    weight = np.exp(-(eta**2) / 2)
+
+    def worth(m):
+        q = stats.binom.sf(m // 2, m, expit(eta))
+        stretch = optimize.brentq(lambda s: weight @ (eta * (q - expit(s * eta))), 0.1, 500)
+        t = expit(stretch * eta)
+        h, g = weight @ (t * (1 - t)), weight @ (q * (1 - q) + (q - t) ** 2)
+        return (stretch * h) ** 2 / g
+
+    power = np.log(worth(1601) / worth(401)) / np.log(1601 / 401)
+    assert abs(power - (1 - beta / 2)) < 0.01
+    # Negative: it is the root for a positive density only.
+    assert (abs(power - 0.5) < 0.02) == (beta == 1)
+
+
 def test_other_powers_are_not_that_of_a_majority():
     """Negative: the ratio to kappa^power drifts by far more than that to the root, from one m to four times as many."""
     worths, kappas = [], []
@@ -306,6 +327,25 @@ def test_worth_of_bad_habits_numerically(kind, size):
 
 
 @pytest.mark.parametrize("kind, size", HABITS)
+def test_response_variance_by_enumeration(kind, size):
+    """Mean and variance of the share of m votes, from the distribution of their number: no covariance of two votes is used."""
+    alpha0, s = 0.5, np.arange(6)[:, None]
+    q, u, _ = habit(kind, size, alpha0)
+    for eta in (-1.0, 0.3, 2.0):
+        tau = expit(eta)
+        if kind == "distorter":
+            p = stats.betabinom.pmf(s, 5, alpha0 * q(eta), alpha0 * q(-eta))[:, 0]
+        elif kind == "copyist":  # all see the true class
+            p = (stats.binom.pmf(s, 5, [1 - size, size]) * [tau, 1 - tau]).sum(axis=1)
+        else:  # opinions, by Gauss and Jacobi
+            node, mass = special.roots_jacobi(40, alpha0 * (1 - tau) - 1, alpha0 * tau - 1)
+            p = stats.binom.pmf(s, 5, size + (1 - 2 * size) * (1 + node) / 2) @ mass / mass.sum()
+        mean = p @ s[:, 0] / 5
+        assert mean == pytest.approx(q(eta), rel=1e-9)
+        assert p @ (s[:, 0] / 5) ** 2 - mean**2 == pytest.approx(response_variance(q, u, 5)(eta), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind, size", HABITS)
 def test_worth_is_harmonic_in_m(kind, size):
     """1 / worth is A + B / m; votes overtake at B / (1 - A), and never if A >= 1."""
     for alpha0 in (1.0, 10.0):
@@ -372,3 +412,68 @@ def test_bias_and_rate_by_simulation():
     np.testing.assert_allclose(n * np.cov(coef.T), limit.cov, atol=0.08 * limit.cov.max())
     assert abs(distance(SKEWED, coef, n, n * limit.floor + limit.rate)) < 4
     assert abs(distance(SKEWED, coef, n, limit.rate)) > 20  # negative: the floor is there
+
+
+# ------------------------------------------------------------------ Who knows more, and the root for any labeller
+
+
+def hidden_signal_covariance(eta, d):
+    """Of two votes on an item, from the posterior given the features and a signal with means d apart; by a product rule."""
+    node, weight = np.polynomial.hermite_e.hermegauss(120)
+    weight = weight / weight.sum()
+    up, down = (expit(eta[:, None] + d * (node + sign * d / 2)) for sign in (1, -1))
+    tau = expit(eta)
+    mean, square = (tau * (up**k @ weight) + (1 - tau) * (down**k @ weight) for k in (1, 2))
+    np.testing.assert_allclose(mean, tau, atol=1e-7)
+    return square - tau**2
+
+
+def intercept_information(delta):
+    return TwoClassNormal.canonical(delta).fisher_information()[0, 0]
+
+
+@pytest.mark.parametrize("d", [0.5, 1.0, 2.0])
+def test_labellers_who_know_more_have_a_smaller_alpha0(d):
+    wider = intercept_information(np.hypot(2, d))
+    alpha0 = wider / (intercept_information(2) - wider)
+    for m in (1, 2, 7):
+
+        def variance(eta, m=m):
+            u = hidden_signal_covariance(eta, d)
+            return u + (expit(eta) * expit(-eta) - u) / m
+
+        worth = fit_limit(PAIR, expit, variance).relative_efficiency
+        assert worth == pytest.approx(relative_efficiency(m, alpha0), rel=1e-5)
+        # Negative: not with the correlation in place of alpha0, nor with the signal alone.
+        alone = intercept_information(d) / (intercept_information(2) - wider)
+        for altered in (1 / (1 + alpha0), alone):
+            assert (abs(worth / relative_efficiency(m, altered) - 1) > 0.02) == (m > 1)
+
+
+def test_votes_of_those_who_know_more_by_simulation():
+    d, m = 2.0, 5
+
+    def votes(eta, z, rng):
+        signal = rng.normal(d * (z - 0.5))
+        s = rng.binomial(m, expit(eta + d * signal))
+        return np.stack([s, m - s], axis=-1)
+
+    wider = intercept_information(np.hypot(2, d))
+    worth = relative_efficiency(m, wider / (intercept_information(2) - wider))
+    coef = draw(PAIR, votes, 1000, 1000, 7)
+    assert abs(distance(PAIR, coef, 1000, PAIR.excess_error() / worth)) < 4
+    assert abs(distance(PAIR, coef, 1000, PAIR.excess_error() / m)) > 10  # negative: they are not independent
+
+
+@pytest.mark.parametrize("kind, size", HABITS)
+def test_root_for_any_labeller(kind, size):
+    """Worth for money is best at the whole number of votes that the root of B c0 / (A c1) says, B / A for alpha0."""
+    q, u, _ = habit(kind, size, 5.0)
+    votes = np.arange(1, 41)
+    worth = np.array([fit_limit(PAIR, q, response_variance(q, u, m)).relative_efficiency for m in votes])
+    A = 1 / fit_limit(PAIR, q, response_variance(q, u, 1e12)).relative_efficiency
+    B = 1 / worth[0] - A
+    for c0, c1 in ((8.0, 1.0), (90.0, 2.0)):
+        best = votes[(worth / (c0 + c1 * votes)).argmax()]
+        assert best == votes[votes * (votes + 1) >= B * c0 / (A * c1)][0]
+        assert best != votes[votes * (votes + 1) >= B * c1 / (A * c0)][0]  # negative

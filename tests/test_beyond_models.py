@@ -9,12 +9,14 @@ from itertools import product
 import numpy as np
 import pytest
 import sympy as sp
-from scipy import special
+from scipy import optimize, special, stats
 from sklearn.linear_model import LogisticRegression
 from test_boxes import covariance_of_three_classes
+from test_efficiency import features
 from test_theorems import ALTERED, FACTOR, FAR, GENERAL, MODEL, NEAR, departure, is_zero
 
 from softlabel import (
+    dm_logpmf,
     fit_dirichlet_multinomial,
     fit_logistic_batch,
     godambe_information,
@@ -131,6 +133,204 @@ def test_three_classes_need_one_correlation():
     assert min(score_departure(votes, tau, x, factor)[0] for factor in factors) < NEAR
 
 
+def curvature_of_three_classes(scale):
+    """J by the edges of the rule, three integrals along lines; ``scale`` is 1 / 2 if the formula is right."""
+    eta, J, t = np.vstack([BETA, np.zeros(3)]), np.zeros((6, 6)), np.linspace(-9, 9, 20_001)
+    for i, k in ((0, 1), (1, 2), (2, 0)):
+        normal = (eta[i] - eta[k])[1:]
+        foot = -(eta[i, 0] - eta[k, 0]) * normal / (normal @ normal)
+        y = foot + t[:, None] * np.array([normal[1], -normal[0]]) / np.linalg.norm(normal)
+        x = np.insert(y, 0, 1, axis=1)
+        third = 3 - i - k
+        share = PRIOR[i] * np.exp(-((y - MEANS[i]) ** 2).sum(axis=1) / 2) / (2 * np.pi) * (x @ (eta[i] - eta[third]) > 0)
+        edge = (x.T * share) @ x * (t[1] - t[0]) * scale / np.linalg.norm(normal)
+        e = (np.eye(3)[i] - np.eye(3)[k])[:2]
+        J += np.kron(np.outer(e, e), edge)
+    return J
+
+
+def conditional_error(coef, size=4001):
+    """Error rate of a rule for the three classes: over y2 exact in y1, by normal probabilities between its boundaries."""
+    eta, y2 = np.vstack([coef, np.zeros(3)]), np.linspace(-8, 8, size)
+    right = 0.0
+    for k in range(3):
+        lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
+        for other in {0, 1, 2} - {k}:
+            c0, c1, c2 = eta[k] - eta[other]  # class k where c0 + c1 y1 + c2 y2 > 0
+            cut = -(c0 + c2 * y2) / c1
+            lower, upper = (np.maximum(lower, cut), upper) if c1 > 0 else (lower, np.minimum(upper, cut))
+        inside = special.ndtr(upper - MEANS[k, 0]) - special.ndtr(lower - MEANS[k, 0])
+        density = np.exp(-((y2 - MEANS[k, 1]) ** 2) / 2) / np.sqrt(2 * np.pi)
+        right += PRIOR[k] * np.sum(np.maximum(inside, 0) * density) * (y2[1] - y2[0])
+    return 1 - right
+
+
+HALF_OF_THE_STRIP = 0.5
+
+
+def fisher_of_three_classes():
+    node, mass = np.polynomial.hermite_e.hermegauss(40)
+    plane, mass = np.array(np.meshgrid(node, node)).reshape(2, -1).T, np.outer(mass, mass).ravel() / mass.sum() ** 2
+    total = np.zeros((6, 6))
+    for mean, prior in zip(MEANS, PRIOR):
+        x = np.insert(mean + plane, 0, 1, axis=1)
+        t = special.softmax(np.column_stack([x @ BETA.T, np.zeros(len(x))]), axis=1)[:, :2]
+        V = t[:, :, None] * np.eye(2) - t[:, :, None] * t[:, None]
+        total += prior * np.einsum("n,nab,nc,nd->acbd", mass, V, x, x).reshape(6, 6)
+    return total
+
+
+def test_curvature_of_three_classes():
+    """Against second differences of the exact error rate, in random directions."""
+    J = curvature_of_three_classes(HALF_OF_THE_STRIP)
+    for seed in range(6):
+        d = np.random.default_rng(seed).standard_normal((2, 3)) * 0.05
+        second = (conditional_error(BETA + d) + conditional_error(BETA - d)) / 2 - conditional_error(BETA)
+        assert second == pytest.approx(d.ravel() @ J @ d.ravel(), rel=0.02)
+
+
+@pytest.fixture(scope="module")
+def excess_of_three_classes():
+    """n times the excess error of 400 rules, from true labels and from five votes, at two n."""
+    found, best = {}, conditional_error(BETA)
+    for n in (300, 1200):
+        for name in ("truth", "votes"):
+            values = []
+            for seed in range(400):
+                rng, x, tau = three_classes(n, seed + 1000 * n)
+                votes = sample_votes(tau, 5, 1.0, rng) if name == "votes" else rng.multinomial(1, tau)
+                coef = fit_three_classes(x, votes)
+                values.append(n * (conditional_error(coef, 801) - best))
+            found[name, n] = np.array(values)
+    return found
+
+
+def fit_three_classes(x, q, mass=None):
+    """Newton's method for counts, or means q of votes with the masses of the points."""
+    coef, mass = np.zeros((2, 3)), np.ones(len(x)) if mass is None else mass
+    total = q.sum(axis=1) * mass
+    for _ in range(60):
+        t = special.softmax(np.column_stack([x @ coef.T, np.zeros(len(x))]), axis=1)[:, :2]
+        score = np.einsum("na,nb->ab", mass[:, None] * q[:, :2] - total[:, None] * t, x)
+        V = t[:, :, None] * np.eye(2) - t[:, :, None] * t[:, None]
+        H = np.einsum("n,nab,nc,nd->acbd", total, V, x, x, optimize=True).reshape(6, 6)
+        step = np.linalg.solve(H, score.ravel()).reshape(2, 3)
+        coef = coef + step
+        if np.abs(step).max() < 1e-9:
+            return coef
+    raise AssertionError("no convergence")
+
+
+def test_limit_of_the_mean_of_three_classes(excess_of_three_classes):
+    """The mean of n times the excess error tends to tr(J I^-1), and no mass escapes: the far tail is empty."""
+    J, fisher = curvature_of_three_classes(HALF_OF_THE_STRIP), fisher_of_three_classes()
+    right = {"truth": np.trace(J @ np.linalg.inv(fisher))}
+    right["votes"] = right["truth"] / relative_efficiency(5, 1.0)
+    for (name, n), values in excess_of_three_classes.items():
+        se = values.std() / np.sqrt(len(values))
+        assert values.mean() == pytest.approx(right[name], abs=3.5 * se), (name, n)
+        assert np.mean(values * (values > 10 * right[name])) < 0.02 * right[name]
+
+
+# Another mean
+
+
+def points_of(means, prior):
+    """A grid over the plane, masses and posteriors of normal classes."""
+    side = np.arange(-8, 8.01, 0.16)
+    y = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    joint = prior * np.exp(-((y[:, None] - means) ** 2).sum(axis=2) / 2)
+    return np.insert(y, 0, 1, axis=1), joint.sum(axis=1) / joint.sum(), joint / joint.sum(axis=1, keepdims=True)
+
+
+def coefficients_of(means, prior):
+    full = np.column_stack([np.log(prior) - (means**2).sum(axis=1) / 2, means])
+    return (full - full[2])[:2]
+
+
+def uniform_errors(tau):
+    return 0.4 * tau + 0.2
+
+
+def confused(tau):
+    """Classes 2 and 3 mixed up: no permutation of the classes leaves it as it is."""
+    return np.column_stack([tau[:, 0], 0.6 * tau[:, 1] + 0.4 * tau[:, 2], 0.4 * tau[:, 1] + 0.6 * tau[:, 2]])
+
+
+def sharper(tau, power=2):
+    return tau**power / (tau**power).sum(axis=1, keepdims=True)
+
+
+def unlike(means, prior, mean_vote):
+    """How far the limit of the coefficients is from the nearest multiple of the true ones, and that multiple."""
+    x, mass, tau = points_of(means, prior)
+    found, right = fit_three_classes(x, mean_vote(tau), mass).ravel(), coefficients_of(means, prior).ravel()
+    c = found @ right / (right @ right)
+    return np.abs(found - c * right).max() / np.abs(right).max(), c
+
+
+ANGLE = 2 * np.pi * np.arange(3) / 3 + 0.4
+REGULAR, LINE, EVEN = (
+    np.column_stack([np.cos(ANGLE), np.sin(ANGLE)]),
+    np.array([[-1.5, 0.3], [0, 0], [1.5, -0.3]]),
+    np.ones(3) / 3,
+)
+
+
+def multiple(s):
+    """Of the true coefficients, to which votes of mean q ~ tau^s tend."""
+    return s
+
+
+def test_another_mean_symbolically():
+    """(a) is an identity at each item; the score of (b) is permuted with the classes."""
+    eta, s = sp.symbols("eta1:4", real=True), sp.symbols("s", positive=True)
+    tau = [sp.exp(e) / sum(map(sp.exp, eta)) for e in eta]
+    powers = [t**s for t in tau]
+    fitted = [sp.exp(multiple(s) * e) / sum(sp.exp(multiple(s) * f) for f in eta) for e in eta]
+    for k in range(3):
+        ratio = sp.simplify(sp.expand_log(sp.log(powers[k] / powers[0]) - sp.log(fitted[k] / fitted[0]), force=True))
+        assert ratio == 0
+    # A turn of a regular simplex permutes its corners: q permuted is q at the point turned, for uniform errors and powers.
+    turn = sp.Matrix([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    for mean_vote in (lambda t: [sp.Rational(2, 5) * x + sp.Rational(1, 5) for x in t], lambda t: [x**2 for x in t]):
+        q = sp.Matrix(mean_vote(tau))
+        turned = q.subs(dict(zip(eta, turn * sp.Matrix(eta))), simultaneous=True)
+        assert sp.simplify(turned - turn * q) == sp.zeros(3, 1)
+
+
+def test_another_mean_numerically():
+    """Multiples of the true coefficients where the proposition says so, and the multiple s in (a)."""
+    for means, prior in ((REGULAR, EVEN), (MEANS, PRIOR), (LINE, EVEN)):
+        away, c = unlike(means, prior, sharper)
+        assert away < 1e-6 and c == pytest.approx(multiple(2), rel=1e-6)
+    away, c = unlike(REGULAR, EVEN, uniform_errors)
+    assert away < 1e-6 and 0 < c < 0.4
+
+
+def test_another_mean_by_simulation():
+    """The equations solved on the grid, and 200,000 labels fitted by scikit-learn, whose standard errors are below 0.02."""
+    rng = np.random.default_rng(75)
+    z = rng.choice(3, size=200_000)
+    y = LINE[z] + rng.standard_normal((200_000, 2))
+    eta = np.insert(y, 0, 1, axis=1) @ coefficients_of(LINE, EVEN).T
+    q = uniform_errors(special.softmax(np.column_stack([eta, np.zeros(len(y))]), axis=1))
+    labels = (rng.random((len(q), 1)) > np.cumsum(q, axis=1)).sum(axis=1)
+    peer = LogisticRegression(C=np.inf, tol=1e-8, max_iter=500).fit(y, labels)
+    coef = np.column_stack([peer.intercept_, peer.coef_])
+    x, mass, tau = points_of(LINE, EVEN)
+    np.testing.assert_allclose((coef - coef[2])[:2], fit_three_classes(x, uniform_errors(tau), mass), atol=0.04)
+    assert np.abs((coef - coef[2])[:2] - coefficients_of(LINE, EVEN)).max() > 0.4
+
+
+def test_another_mean_needs_its_conditions():
+    """Negative: other distances, other sizes, or errors that know the classes move the rule."""
+    assert unlike(MEANS, EVEN, uniform_errors)[0] > 0.01
+    assert unlike(LINE, EVEN, uniform_errors)[0] > 0.01
+    assert unlike(REGULAR, np.array([0.6, 0.3, 0.1]), uniform_errors)[0] > 0.01
+    assert unlike(REGULAR, EVEN, confused)[0] > 0.01
+
+
 # ------------------------------------------------------------------ Unequal numbers of votes
 
 
@@ -195,6 +395,116 @@ def test_bounds_of_unequal_numbers():
     assert big[-1] < 0.01 and np.all(np.diff(big) < 0)
 
 
+def bound(low, high, alpha0):
+    """Kantorovich's, of the gain of the best weights, and the share of the votes on items with more where it is reached."""
+    rho = (high + alpha0) / (low + alpha0)
+    return (rho - 1) ** 2 / (4 * rho), sp.Rational(1, 2)
+
+
+def test_gain_of_weights_symbolically():
+    """For any two numbers of votes: its largest value over their shares, and where."""
+    low, high, share = sp.symbols("low high share", positive=True)
+    numbers, prob = np.array([low, high]), np.array([1 - share, share])
+    gain = sp.cancel(weighted(numbers, prob, a) / pooled(numbers, prob, a) - 1)
+    largest, votes = bound(low, high, a)
+    (found,) = (
+        s for s in sp.solve(sp.numer(sp.together(gain.diff(share))), share) if sp.simplify(s - low / (high + low)) == 0
+    )
+    assert sp.simplify(gain.subs(share, found) - largest) == 0
+    assert sp.simplify(found * high / (found * high + (1 - found) * low) - votes) == 0
+    # Negative: not with half of the items on each number.
+    assert sp.simplify(gain.subs(share, sp.Rational(1, 2)) - largest) != 0
+
+
+def largest_gain(low, high, alpha0, rng):
+    """Over all mixtures of the whole numbers between two, by going uphill in the shares of the items from random ones."""
+    numbers = np.arange(low, high + 1)
+
+    def loss(z):
+        prob = special.softmax(z)
+        return -np.log(weighted(numbers, prob, alpha0) / pooled(numbers, prob, alpha0))
+
+    found = [optimize.minimize(loss, 3 * rng.standard_normal(numbers.size), method="BFGS") for _ in range(5)]
+    best = min(found, key=lambda f: f.fun)
+    votes = numbers * special.softmax(best.x)
+    return np.expm1(-best.fun), votes[-1] / votes.sum()
+
+
+@pytest.mark.parametrize("low, high, alpha0", [(1, 4, 1.0), (10, 14, 0.2), (2, 6, 10.0), (1, 8, 0.1)])
+def test_gain_of_weights_numerically(low, high, alpha0):
+    """Kantorovich's bound for all mixtures, not only of two numbers: it is the largest gain that a search finds."""
+    rng = np.random.default_rng(70)
+    largest, share = bound(low, high, alpha0)
+    assert largest_gain(low, high, alpha0, rng) == (pytest.approx(largest, rel=1e-3), pytest.approx(float(share), abs=0.02))
+    numbers = np.arange(low, high + 1)
+    for prob in rng.dirichlet(np.full(numbers.size, 0.3), size=300):
+        assert weighted(numbers, prob, alpha0) / pooled(numbers, prob, alpha0) - 1 <= largest * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "numbers, share, alpha0, gain",
+    [((10, 30), 0.5, 1.0, 0.22), ((10, 30), 0.2, 1.0, 0.29), ((20, 60), 0.2, 5.0, 0.24), ((1, 50), 0.1, 1.0, 3.04)],
+)
+def test_gain_of_mixtures(numbers, share, alpha0, gain):
+    """From the variances of beta-binomial counts, as SciPy has them, at one tau."""
+    numbers, prob, tau = np.array(numbers), np.array([1 - share, share]), 0.3
+    variances = np.array([stats.betabinom(k, alpha0 * tau, alpha0 * (1 - tau)).var() for k in numbers])
+
+    def worth(weights):
+        H, G = prob @ (weights * numbers) * tau * (1 - tau), prob @ (weights**2 * variances)
+        return H**2 / G / (tau * (1 - tau))
+
+    once, best = worth(np.ones(2)), worth(numbers / variances)
+    assert best / once - 1 == pytest.approx(gain, abs=0.005)
+    assert once == pytest.approx(pooled(numbers, prob, alpha0)) and best == pytest.approx(weighted(numbers, prob, alpha0))
+
+
+def urn(rule, alpha0, tau, most=6):
+    """P of each (positive votes, votes) at which a rule stops, from Polya's urn: nothing of p, nothing of a limit."""
+    open_, closed = {(0, 0): sp.Integer(1)}, {}
+    while open_:
+        (s, k), p = open_.popitem()
+        if k > 0 and (k == most or not rule(s, k)):
+            closed[s, k] = closed.get((s, k), 0) + p
+            continue
+        yes = (alpha0 * tau + s) / (alpha0 + k)
+        for step, chance in ((1, yes), (0, 1 - yes)):
+            open_[s + step, k + 1] = open_.get((s + step, k + 1), 0) + p * chance
+    return closed
+
+
+RULES = {
+    "third where two disagree": lambda s, k: k < 2 or (k == 2 and s == 1),
+    "until two agree": lambda s, k: max(s, k - s) < 2,
+    "until one is positive": lambda s, k: s == 0,
+    "while the lead is below two": lambda s, k: abs(2 * s - k) < 2,
+}
+
+
+def weight(k, alpha0):
+    return (1 + alpha0) / (k + alpha0)
+
+
+def mean_score(rule, weight):
+    """Of an item, E a(M) (S - M tau), as a function of tau and alpha0."""
+    tau = sp.symbols("tau", positive=True)
+    return sp.simplify(sum(p * weight(k, a) * (s - k * tau) for (s, k), p in urn(rule, a, tau).items()))
+
+
+def test_asking_on_symbolically():
+    """With weights 1 / phi the mean score of an item is zero, whatever in the votes so far makes one stop."""
+    for name, rule in RULES.items():
+        assert mean_score(rule, weight) == 0, name
+        # Negative: not with each vote, or each item, once, and not with a rule that looks ahead.
+        assert mean_score(rule, lambda k, alpha0: 1) != 0, name
+        assert mean_score(rule, lambda k, alpha0: sp.Integer(1) / k) != 0, name
+    tau = sp.symbols("tau", positive=True)
+    two = urn(lambda s, k: k < 2, a, tau)
+    ahead = {(s, 2): p for (s, _), p in two.items() if s != 1} | {(1, 1): two[1, 2] / 2, (0, 1): two[1, 2] / 2}
+    assert sp.simplify(sum(p for p in ahead.values()) - 1) == 0  # the second vote is dropped where it disagrees
+    assert sp.simplify(sum(p * weight(k, a) * (s - k * tau) for (s, k), p in ahead.items())) != 0
+
+
 def unequal_fits(alpha0, weights, seed, draw=None, n=1500, size=3000):
     """Estimates for numbers of votes drawn from PROB, or for the votes that ``draw`` gives."""
     rng, parts = np.random.default_rng(seed), []
@@ -243,11 +553,52 @@ def adjudicated(alpha0):
 
 def test_numbers_that_depend_on_the_votes_are_not_harmless():
     """Negative: condition 2 broken. With independent votes the mean is right all the same, with correlated ones it is not."""
-    found = {}
-    for alpha0 in (np.inf, 1.0):
-        coef = unequal_fits(alpha0, ones, seed=66, draw=adjudicated(alpha0), n=6000, size=250)
-        found[alpha0] = np.abs(coef.mean(axis=0) - GENERAL.coef) / (coef.std(axis=0) / np.sqrt(len(coef)))
-    assert found[np.inf].max() < NEAR < FAR < found[1.0].max()
+    assert off(unequal_fits(np.inf, ones, seed=66, draw=adjudicated(np.inf), n=6000, size=250)) < NEAR
+    assert off(unequal_fits(1.0, ones, seed=66, draw=adjudicated(1.0), n=6000, size=250)) > FAR
+
+
+def off(coef):
+    """Largest distance of the mean estimate from the truth, in standard errors."""
+    return (np.abs(coef.mean(axis=0) - GENERAL.coef) / (coef.std(axis=0) / np.sqrt(len(coef)))).max()
+
+
+def inflated(alpha0):
+    return lambda number: weight(number, alpha0)
+
+
+def test_asking_on_numerically():
+    """Weights 1 / phi are right where a third vote depends on the first two."""
+    assert off(unequal_fits(1.0, inflated(1.0), seed=71, draw=adjudicated(1.0), n=6000, size=250)) < NEAR
+
+
+def hard_items(tau, rng):
+    """Five votes on items whose own p is near one half, else one."""
+    p = rng.beta(tau[..., 0], tau[..., 1])
+    number = np.where(rng.random(p.shape) < 4 * p * (1 - p), 5, 1)
+    s = rng.binomial(number, p)
+    return np.stack([s, number - s], axis=-1)
+
+
+def third_after_gossip(tau, rng):
+    """As adjudicated, from two votes that agree for another reason: on half of the items all repeat one."""
+    s1, s2, s3 = (rng.random((3, *tau.shape[:-1])) < tau[..., 0]).astype(int)
+    gossip = rng.random(tau.shape[:-1]) < 0.5
+    s2 = np.where(gossip, s1, s2)
+    split = (s1 != s2).astype(int)
+    s = s1 + s2 + split * s3
+    return np.stack([s, 2 + split - s], axis=-1)
+
+
+def test_asking_on_needs_its_conditions():
+    """Negative: each item once is wrong after adjudication; where the item decides, only that is right; other votes."""
+
+    def each_item_once(number):
+        return 1 / number
+
+    assert off(unequal_fits(1.0, each_item_once, seed=72, draw=adjudicated(1.0), n=6000, size=250)) > FAR
+    assert off(unequal_fits(1.0, each_item_once, seed=73, draw=hard_items, n=6000, size=250)) < NEAR
+    assert off(unequal_fits(1.0, inflated(1.0), seed=73, draw=hard_items, n=6000, size=250)) > FAR
+    assert off(unequal_fits(1.0, inflated(1.0), seed=74, draw=third_after_gossip, n=6000, size=250)) > FAR
 
 
 # ------------------------------------------------------------------ The joint likelihood
@@ -325,6 +676,25 @@ def joint_information(model, labellers, alpha0, size=40):
     score = np.concatenate([by_eta[:, :, None] * x[:, None], by_omega[:, :, None]], axis=2)
     full = np.einsum("j,js,jsa,jsb->ab", mass, p, score, score)
     return full[:3, :3] - np.outer(full[:3, 3], full[:3, 3]) / full[3, 3]
+
+
+@pytest.mark.parametrize("labellers, alpha0", [(2, 1.0), (5, 0.2), (10, 3.0)])
+def test_joint_information_by_differences(labellers, alpha0):
+    """Scores by differences of the package's log-probabilities."""
+    (x, mass), s, h = features(GENERAL), np.arange(labellers + 1), 1e-5
+    eta = np.repeat(x @ GENERAL.coef, labellers + 1)
+    votes = np.tile(np.column_stack([s, labellers - s]), (len(x), 1))
+
+    def logs(eta, omega):
+        return dm_logpmf(votes, np.column_stack([special.expit(eta), special.expit(-eta)]), 1 / omega)
+
+    omega = 1 / alpha0
+    by_eta = (logs(eta + h, omega) - logs(eta - h, omega)) / (2 * h)
+    by_omega = (logs(eta, omega + h) - logs(eta, omega - h)) / (2 * h)
+    score = np.column_stack([by_eta[:, None] * np.repeat(x, labellers + 1, axis=0), by_omega])
+    full = (score.T * np.repeat(mass, labellers + 1) * np.exp(logs(eta, omega))) @ score
+    expected = full[:3, :3] - np.outer(full[:3, 3], full[:3, 3]) / full[3, 3]
+    np.testing.assert_allclose(joint_information(GENERAL, labellers, alpha0), expected, rtol=1e-3)
 
 
 @pytest.mark.parametrize("labellers, alpha0", [(2, 1.0), (5, 0.2), (10, 1.0), (30, 20.0)])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import hashlib
 import shutil
 
 import numpy as np
@@ -12,7 +13,8 @@ from reference import GASTRO_FEATURES, gastro
 import softlabel
 from softlabel import datasets
 
-LOADERS = {name: getattr(softlabel, f"load_{name}") for name in ("gastroenterology", "bluebirds", "adult_content")}
+WITH_HISTOGRAM = ["gastroenterology", "bluebirds", "adult_content"]
+LOADERS = {name: getattr(softlabel, f"load_{name}") for name in (*WITH_HISTOGRAM, "recidivism", "cifar10h", "imagenet16h")}
 
 
 @functools.cache
@@ -165,10 +167,217 @@ def test_breast_cancer_is_that_of_the_readme():
     assert (fit.predict((means - means.mean()) / means.std()) != data.y).sum() == 29
 
 
+# ------------------------------------------------------------------ recidivism, CIFAR-10H, ImageNet-16H
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Write small files, which the loaders then read in place of the real ones."""
+    monkeypatch.setattr(datasets, "fetch", lambda name: tmp_path / name)
+
+    def write(name, rows, end="\n"):
+        (tmp_path / name).write_bytes(end.join(",".join(map(str, row)) for row in rows).encode())
+
+    return write
+
+
+HEAD = [
+    *("id", "race", "sex", "age", "juv_fel_count", "juv_misd_count", "priors_count", "charge_id"),
+    *("charge_degree (misd/fel)", "compas_decile_score", "two_year_recid", "compas_guess", "compas_correct", "", "", ""),
+]
+PEOPLE = [  # sex, age, prior convictions, charge, arrested again, by the number in the files
+    (10, (0, 20, 0, 1, 0)),
+    (20, (1, 31, 3, 0, 1)),
+    (30, (0, 42, 9, 1, 1)),
+    (40, (1, 53, 1, 1, 0)),
+    (50, (0, 64, 2, 0, 1)),
+]
+WORKERS = [90000001, 90000002, 90000003]
+
+
+@pytest.fixture
+def recidivism(files):
+    """Five defendants, three of them with votes, in files of the format of the real ones."""
+    rows = [
+        [id, 7, sex, age, 6, 6, priors, 66, charge, 6, again, 6, 6, "", "", ""]
+        for id, (sex, age, priors, charge, again) in PEOPLE
+    ]
+    files("BROWARD_CLEAN.csv", [HEAD, *rows], end="\r")
+    votes = [
+        ["mTurk", *WORKERS, "", ""],
+        ["id", "", "", "", "", ""],
+        [40, 1, -1, "", "", ""],  # not arrested again: no, yes
+        [10, "", -1, -1, "", ""],  # not: yes, yes
+        [20, -1, "", 1, "", ""],  # arrested again: no, yes
+        ["", "", "", "", "", ""],
+        ["", "", "", "", "", ""],
+    ]
+    files("MTURK_NO_RACE.csv", votes, end="\r")
+
+
+def test_recidivism_reads_the_votes_out_of_right_and_wrong(recidivism):
+    data = softlabel.load_recidivism()
+    check_parts_agree(data)
+    assert data.counts.to_dict("list") == {"yes": [1, 2, 1], "no": [1, 0, 1]}
+    assert set(data.votes.itertuples(index=False, name=None)) == {
+        *((1, 1, "no"), (1, 2, "yes")),
+        *((2, 2, "yes"), (2, 3, "yes")),
+        *((3, 1, "no"), (3, 3, "yes")),
+    }
+
+
+def test_recidivism_joins_by_the_number_of_the_defendant(recidivism):
+    """The files list the defendants in different orders, and one has a row of labels and empty rows."""
+    voted, rest = softlabel.load_recidivism(), softlabel.load_recidivism("rest")
+    assert list(voted.y.index) == list(voted.X.index) == list(voted.counts.index) == [1, 2, 3] and list(voted.y) == [0, 0, 1]
+    assert voted.X.to_dict("list") == {
+        "age": [53, 20, 31],
+        "log_priors": [np.log(2), 0, np.log(4)],
+        "felony": [1, 1, 0],
+        "female": [1, 0, 1],
+    }
+    assert list(rest.y.index) == list(rest.X.index) == [4, 5] and list(rest.y) == [1, 1]
+    assert list(rest.X["age"]) == [42, 64] and list(rest.X.columns) == list(voted.X.columns)
+    assert rest.counts is None and rest.votes is None and "2 items, no votes" in repr(rest)
+
+
+def test_recidivism_tells_no_number_of_a_worker_or_defendant(recidivism):
+    data = softlabel.load_recidivism()
+    assert set(data.votes["annotator"]) == {1, 2, 3} and data.votes["annotator"].dtype.kind == "i"
+    kept = f"{data!r} {data.votes.to_dict()} {data.counts.to_dict()} {list(data.X)} {data.y.to_dict()}"
+    assert not any(str(number) in kept for number in WORKERS)
+    assert not {"id", "race"} & set(data.X)
+
+
+def test_recidivism_is_that_of_the_readme():
+    voted, rest = load("recidivism"), load("recidivism", part="rest")
+    check_parts_agree(voted)
+    assert (voted.counts.sum(axis=1) == 20).all() and len(voted.counts) == 1000
+    assert voted.votes["annotator"].value_counts().eq(50).all() and set(voted.votes["annotator"]) == set(range(1, 401))
+    assert not voted.votes.duplicated(["item", "annotator"]).any()
+    assert list(voted.y.index) == list(range(1, 1001)) and list(rest.y.index) == list(range(1001, 7215))
+    # The two parts are Angwin's 7,214 people, of whom 3,251 were arrested again and 1,395 are women.
+    X, y = pd.concat([voted.X, rest.X]), pd.concat([voted.y, rest.y])
+    assert y.sum() == 3251 and X["female"].sum() == 1395 and X["felony"].sum() == 4666
+    assert not X.isna().any(axis=None) and (X["age"].min(), X["log_priors"].max()) == (18, np.log(39))
+    # The mean share of right votes is the 62.1 percent that Dressel and Farid print.
+    right = (voted.votes["label"] == "yes") == voted.votes["item"].map(voted.y == 1)
+    assert abs(right.mean() - 0.621) < 5e-4
+
+
+def test_cifar10h_takes_cats_and_dogs_with_thirty_votes_for_the_two(files):
+    classes = "airplane automobile bird cat deer dog frog horse ship truck".split()
+
+    def row(label, cats, dogs, ships, **p):
+        votes = dict.fromkeys(classes, 0) | {"cat": cats, "dog": dogs, "ship": ships}
+        return [*votes.values(), *(dict.fromkeys(classes, 1e-3) | p).values(), label]
+
+    rows = [
+        row(9, 40, 10, 0),  # a ship
+        row(6, 4, 26, 9, dog=0.5, cat=0.1, horse=1e-12),
+        row(4, 20, 9, 25),  # a cat with 29 votes for cat or dog
+        row(4, 25, 25, 0, cat=0.9, dog=1e-9, bird=0),
+    ]
+    files("human_model_truth_cifar10h.csv", rows)
+    data = softlabel.load_cifar10h()
+    assert data.counts.to_dict("list") == {"cat": [4, 25], "dog": [26, 25]} and list(data.y) == [0, 1]
+    assert list(data.counts.index) == list(data.y.index) == list(data.X.index) == [1, 2]
+    assert data.votes is None and "2 items, votes without annotators" in repr(data)
+    dog = {"cat_dog": np.log(0.1 / 0.5)}
+    mean = (np.log(0.5) + np.log(0.1) + np.log(1e-9) + 7 * np.log(1e-3)) / 10
+    dog |= {name: np.log(1e-9 if name == "horse" else 1e-3) - mean for name in ("bird", "deer", "frog", "horse")}
+    cat = {"cat_dog": np.log(0.9e9)}
+    mean = (np.log(0.9) + 2 * np.log(1e-9) + 7 * np.log(1e-3)) / 10
+    cat |= {name: np.log(1e-9 if name == "bird" else 1e-3) - mean for name in ("bird", "deer", "frog", "horse")}
+    pd.testing.assert_frame_equal(data.X, pd.DataFrame([dog, cat], index=data.X.index))
+
+
+def test_cifar10h_is_that_of_the_readme():
+    data = load("cifar10h")
+    m = data.counts.sum(axis=1)
+    assert len(data.counts) == 1983 and m.min() == 30 and abs(m.mean() - 50) < 0.2
+    assert data.X.shape == (1983, 5) and np.isfinite(data.X.to_numpy()).all()
+    # Votes and features are of the same photographs: both nearly give the label.
+    assert ((data.counts["cat"] > data.counts["dog"]) == data.y).mean() > 0.95
+    assert ((data.X["cat_dog"] > 0) == data.y).mean() > 0.85
+
+
+CLASSES = "knife keyboard elephant bicycle airplane clock oven chair bear boat cat bottle truck car bird dog".split()
+
+
+def test_imagenet16h_joins_by_the_name_of_the_photograph(files):
+    files("imagenet16H.csv", [["image_name", "category"], ["c.png", "bear"], ["a.png", "oven"], ["b.png", "car"]])
+    network = [
+        ["a.png", *(0.0 if name != "oven" else 1.0 for name in CLASSES), 1],  # no animal: clipped
+        ["b.png", *({"dog": 0.1, "bird": 0.2, "car": 0.7}.get(name, 0.0) for name in CLASSES), 1],
+        ["c.png", *({"bear": 0.6, "cat": 0.4}.get(name, 0.0) for name in CLASSES), 1],
+    ]
+    files("noise125_alexnet.csv", [["image_name", *CLASSES, "correct"], *network])
+    answers = [("b.png", 900, "car"), ("c.png", 901, "dog"), ("a.png", 900, "knife"), ("b.png", 902, "cat")]
+    answers += [("c.png", 902, "chair"), ("b.png", 900, "bird"), ("c.png", 900, "elephant")]  # 900 sees b.png again
+    files("noise125_predictions.csv", [["image_name", "participant_id", "participant_classification"], *answers])
+    data = softlabel.load_imagenet16h(125)
+    check_parts_agree(data)
+    assert list(data.y) == [1, 0, 0] and list(data.y.index) == list(data.X.index) == [1, 2, 3]
+    assert data.counts.to_dict("list") == {"animal": [2, 0, 1], "object": [1, 1, 1]}
+    assert data.votes.to_numpy().tolist() == [
+        *([3, 1, "object"], [1, 2, "animal"], [2, 1, "object"]),
+        *([3, 3, "animal"], [1, 3, "object"], [1, 1, "animal"]),
+    ]
+    expected = [np.log((1 - 1e-6) / 1e-6), np.log(1e-6 / (1 - 1e-6)), np.log(0.3 / 0.7)]
+    np.testing.assert_allclose(data.X["logit_animal"], expected, rtol=1e-9)
+    assert list(data.X.columns) == ["logit_animal"]
+
+
+@pytest.mark.parametrize("noise, again", [(80, 1), (125, 0)])
+def test_imagenet16h_is_that_of_the_readme(noise, again):
+    data = load("imagenet16h", noise=noise)
+    check_parts_agree(data)
+    m = data.counts.sum(axis=1)
+    assert len(m) == 1200 and m.median() == 6 and set(m) == {6, 7}
+    assert len(data.votes) == {80: 7247, 125: 7239}[noise] - again
+    assert set(data.votes["annotator"]) == set(range(1, 146)) and not data.votes.duplicated(["item", "annotator"]).any()
+    assert data.y.sum() == 5 * 75  # of 1,200 / 16 photographs each
+    assert ((data.counts["animal"] * 2 > m) == data.y).mean() > 0.8
+    assert ((data.X["logit_animal"] > 0) == data.y).mean() > 0.8
+    assert data.y.equals(load("imagenet16h", noise=205 - noise).y)
+
+
+@pytest.mark.parametrize("bad", [100, 0, "80", None, [80]])
+def test_imagenet16h_names_its_levels_of_noise(bad):
+    with pytest.raises(ValueError, match="noise must be 80 or 125") as caught:
+        softlabel.load_imagenet16h(bad)
+    assert repr(bad) in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", ["all", "Voted", None, 1])
+def test_recidivism_names_its_parts(bad):
+    with pytest.raises(ValueError, match="part must be one of 'voted', 'rest'") as caught:
+        softlabel.load_recidivism(bad)
+    assert repr(bad) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name, options, alpha0, half_a_digit",
+    [
+        ("recidivism", {}, 20, 0.5),
+        ("cifar10h", {}, 0.89, 0.005),
+        ("imagenet16h", {"noise": 80}, 0.80, 0.005),
+        ("imagenet16h", {"noise": 125}, 2.9, 0.05),
+    ],
+)
+def test_overdispersion_about_the_votes_own_rule(name, options, alpha0, half_a_digit):
+    """As computed from the files by another program. A wrong join or feature would leave the votes unexplained."""
+    data = load(name, **options)
+    X = (data.X - data.X.mean()) / data.X.std()
+    tau = softlabel.fit_logistic(X, data.counts).posterior(X)
+    assert abs(softlabel.estimate_alpha0(data.counts, tau).alpha0 - alpha0) <= half_a_digit
+
+
 # ------------------------------------------------------------------ histograms
 
 
-@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize("name", WITH_HISTOGRAM)
 def test_shipped_histogram_is_that_of_the_file(name):
     expected = datasets.histogram_of_votes(load(name).counts)
     pd.testing.assert_frame_equal(datasets.shipped_histograms()[name], expected)
@@ -187,14 +396,22 @@ def test_histogram_counts_every_item_once():
 # ------------------------------------------------------------------ files that are missing or wrong
 
 
-NEEDED = dict(zip(LOADERS, ["gastrodata.rda", "bluebirds_labels.yaml", "adult_content_labels.txt"]))
+NEEDED = [
+    ("gastroenterology", {}, "gastrodata.rda"),
+    ("bluebirds", {}, "bluebirds_labels.yaml"),
+    ("adult_content", {}, "adult_content_labels.txt"),
+    ("recidivism", {}, "BROWARD_CLEAN.csv"),
+    ("recidivism", {"part": "rest"}, "BROWARD_CLEAN.csv"),
+    ("cifar10h", {}, "human_model_truth_cifar10h.csv"),
+    ("imagenet16h", {"noise": 80}, "imagenet16H.csv"),
+]
 
 
 @pytest.fixture
 def originals():
-    """The folder where the real files are, or skip the test."""
+    """Where the real files are, or skip the test."""
     try:
-        return next(iter([datasets.fetch(name).parent for name in datasets.FILES]))
+        return {name: datasets.fetch(name) for name in datasets.FILES}
     except datasets.DataFileError as error:
         pytest.skip(f"needs all data files: {error}")
 
@@ -218,36 +435,67 @@ def check_message(error, folder, file):
         assert words in str(error), words
 
 
-@pytest.mark.parametrize("name, file", NEEDED.items())
-def test_a_missing_or_damaged_file_is_one_clear_error(folder, name, file):
+@pytest.mark.parametrize("name, options, file", NEEDED)
+def test_a_missing_or_damaged_file_is_one_clear_error(folder, name, options, file):
     for content, word in ((None, "it is not there"), (b"1: {11573: true}\n", "another checksum")):
         if content:
             (folder / file).write_bytes(content)
         with pytest.raises(datasets.DataFileError, match=word) as caught:
-            LOADERS[name]()
+            LOADERS[name](**options)
         check_message(caught.value, folder, file)
         assert isinstance(caught.value, OSError)
     assert (folder / file).read_bytes() == content  # nor is it thrown away
 
 
 def test_one_changed_byte_is_seen(originals, folder):
-    content = bytearray((originals / "bluebirds_gt.yaml").read_bytes())
+    content = bytearray(originals["bluebirds_gt.yaml"].read_bytes())
     content[0] ^= 1
     (folder / "bluebirds_gt.yaml").write_bytes(content)
-    shutil.copy(originals / "bluebirds_labels.yaml", folder)
+    shutil.copy(originals["bluebirds_labels.yaml"], folder)
     with pytest.raises(datasets.DataFileError, match=r"bluebirds_gt\.yaml"):
         softlabel.load_bluebirds()
 
 
 def test_a_read_only_folder_serves_without_a_network(originals, folder):
-    for name in datasets.FILES:
-        shutil.copy(originals / name, folder)
+    for path in originals.values():
+        shutil.copy(path, folder)
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     for path in folder.iterdir():
         path.chmod(0o444)
     folder.chmod(0o555)
     try:
-        assert [len(LOADERS[name]().counts) for name in LOADERS] == [76, 108, 496]
+        items = [len(LOADERS[name](**options).y) for name, options, _ in NEEDED if name != "adult_content"]
+        assert items == [76, 108, 1000, 6214, 1983, 1200] and len(softlabel.load_adult_content().counts) == 496
+        assert len(softlabel.load_imagenet16h(125).y) == 1200
         assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
     finally:
         folder.chmod(0o755)
+
+
+@pytest.fixture
+def one_file(folder, monkeypatch):
+    """A data file that nobody has, but for what a test writes."""
+    monkeypatch.setitem(datasets.FILES, "a.txt", ("https://example.org/a.txt", hashlib.sha256(b"right").hexdigest()))
+    return folder
+
+
+@pytest.mark.parametrize("place", ["", "votes", "votes/set"])
+@pytest.mark.parametrize("other", [None, "", "old"])
+def test_a_file_may_lie_in_a_folder_of_the_folder(one_file, place, other):
+    """And another file of its name does not hide it."""
+    if other == place:
+        pytest.skip("the same place")
+    if other is not None:
+        (one_file / other).mkdir(exist_ok=True)
+        (one_file / other / "a.txt").write_text("wrong")
+    (one_file / place).mkdir(parents=True, exist_ok=True)
+    (one_file / place / "a.txt").write_text("right")
+    assert datasets.fetch("a.txt") == one_file / place / "a.txt"
+
+
+def test_a_wrong_file_in_a_folder_of_the_folder_is_named_and_kept(one_file):
+    (one_file / "votes").mkdir()
+    (one_file / "votes" / "a.txt").write_text("wrong")
+    with pytest.raises(datasets.DataFileError, match="another checksum"):
+        datasets.fetch("a.txt")
+    assert (one_file / "votes" / "a.txt").read_text() == "wrong"

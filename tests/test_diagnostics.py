@@ -7,7 +7,7 @@ import pytest
 from reference import exact_logpmf, gastro
 
 from softlabel import fit_logistic, sample_votes
-from softlabel.book.diagnostics import average_posterior, plot_average_posterior, plot_votes_against_expectation
+from softlabel.book.diagnostics import average_posterior, joint_test, plot_average_posterior, plot_votes_against_expectation
 from softlabel.vote_models import prediction_band, share_in_band
 
 matplotlib.use("Agg")
@@ -115,6 +115,42 @@ def test_share_in_band_by_hand():
     assert share_in_band([*counts, [1, 0]], [*tau, [0.5, 0.5]], np.inf, level=0.5) == 3 / 5
     # An item without votes says nothing, and is not counted.
     assert share_in_band([*counts, [0, 0]], [*tau, [0.5, 0.5]], np.inf, level=0.5) == 0.5
+
+
+# ------------------------------------------------------------------ a table as a whole
+
+
+def test_joint_test_by_hand():
+    # Apart, the squares of z-values add up: 1 + 4. Correlated by .6: (1 - 2 * .6 * 2 + 4) / (1 - .36), z-values 1 and 2.
+    assert joint_test([3, -4], np.diag([9, 4])) == pytest.approx((5, 2, np.exp(-5 / 2)), rel=1e-12)
+    small = 1e-4  # errors of percentages: their covariance is no rounding error
+    cov = small**2 * np.array([[9, 3.6], [3.6, 4]])
+    assert joint_test([3 * small, 4 * small], cov) == pytest.approx((2.6 / 0.64, 2, np.exp(-1.3 / 0.64)), rel=1e-12)
+
+
+def test_joint_test_keeps_its_level_and_takes_the_correlations_into_account():
+    """Four cells over one numerator: uniform p-values with their covariance, and not with its diagonal."""
+    rng = np.random.default_rng(3)
+    cov = 0.8 + 0.2 * np.eye(4)
+    draws = rng.multivariate_normal(np.zeros(4), cov, size=4000)
+    pvalues = np.array([joint_test(d, cov).pvalue for d in draws])
+    for level in (0.05, 0.5):  # four standard errors
+        assert abs(np.mean(pvalues < level) - level) < 4 * np.sqrt(level * (1 - level) / 4000)
+    apart = np.array([joint_test(d, np.diag(np.diag(cov))).pvalue for d in draws])
+    assert np.mean(apart < 0.05) > 0.08
+    # A shift against the correlation is seen, one of the same size along it is not.
+    assert joint_test([1, -1, 1, -1], cov).pvalue < 0.001 and joint_test([1, 1, 1, 1], cov).pvalue > 0.5
+
+
+@pytest.mark.parametrize("difference, cov, message", [
+    ([1, 2], np.eye(3), r"2 by 2.*\(3, 3\)"),
+    ([1, 2], [[1, 1], [1, 1]], "positive definite"), ([1, 2], [[1, 0.5], [0, 1]], "symmetric"),
+    ([1e-4, 2e-4], [[1e-9, 5e-10], [0, 1e-9]], "symmetric"), ([1, 2], -np.eye(2), "positive definite"),
+    ([1, np.nan], np.eye(2), r"difference\[1\] is nan"), ([1, 2], [1, 2], "cov.*2-dimensional"),
+])  # fmt: skip
+def test_bad_arguments_of_a_joint_test(difference, cov, message):
+    with pytest.raises(ValueError, match=message):
+        joint_test(difference, cov)
 
 
 # ------------------------------------------------------------------ figures

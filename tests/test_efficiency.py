@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.special import expit
 from strategies import ALPHA0, answered, attempt, examples
+from test_sharper_theorem import forced_variance
+from test_sharper_theorem import m as labellers
 
 from softlabel import (
     TwoClassNormal,
@@ -17,6 +20,7 @@ from softlabel import (
     design_votes,
     fit_limit,
     godambe_information,
+    pooled_efficiency,
     relative_efficiency,
     variance_inflation,
 )
@@ -93,6 +97,73 @@ def test_godambe_information_of_several_m_is_no_mixture_of_columns(m, alpha0):
         return
     expected = [godambe_information(np.eye(2), *pair) for pair in np.broadcast(m, alpha0)]
     np.testing.assert_allclose(result, expected)
+
+
+# ------------------------------------------------------------------ by enumeration of the votes, and quadrature
+
+
+def features(model):
+    """x = (1, y) and its probabilities: a product rule over both classes."""
+    node, mass = np.polynomial.hermite_e.hermegauss(50)
+    y = np.stack(np.meshgrid(node, node), axis=-1).reshape(-1, 2) @ np.linalg.cholesky(model.cov).T
+    mass = np.outer(mass, mass).ravel() / mass.sum() ** 2
+    x = np.vstack([y + model.mean1, y + model.mean2])
+    return np.insert(x, 0, 1, axis=1), np.concatenate([model.prior1 * mass, (1 - model.prior1) * mass])
+
+
+def enumerated(model, numbers, alpha0):
+    """I, and H and G of votes in these numbers, by SciPy's probabilities of all counts."""
+    x, w = features(model)
+    tau, rest = expit(x @ model.coef), expit(-x @ model.coef)
+    square, total = np.zeros(len(x)), 0
+    for m in numbers:
+        s = np.arange(m + 1)[:, None]
+        pmf = stats.binom.pmf(s, m, tau) if np.isinf(alpha0) else stats.betabinom.pmf(s, m, alpha0 * tau, alpha0 * rest)
+        square, total = square + ((s - m * tau) ** 2 * pmf).sum(axis=0) / len(numbers), total + m / len(numbers)
+    one, G = ((x.T * w * weight) @ x for weight in (tau * rest, square))
+    return one, total * one, G
+
+
+@pytest.mark.parametrize("m, alpha0", [(1, 0.4), (5, 2.0), (12, 0.3), (7, 30.0), (4, np.inf)])
+def test_godambe_information_by_enumeration(m, alpha0):
+    """Theorem 1 in general position: H G^-1 H from the definition of each."""
+    one, H, G = enumerated(SKEWED, [m], alpha0)
+    np.testing.assert_allclose(one, SKEWED.fisher_information(), rtol=1e-6)
+    ours = godambe_information(SKEWED.fisher_information(), m, alpha0)
+    np.testing.assert_allclose(ours, H @ np.linalg.solve(G, H), rtol=1e-6)
+    # Negative: H itself, with one labeller or independent votes alone.
+    assert np.allclose(ours, H, rtol=1e-3) == (m == 1 or np.isinf(alpha0))
+
+
+@pytest.mark.parametrize("m, alpha0", [(5, 2.0), (12, 0.3), (7, 30.0), (4, np.inf)])
+def test_relative_efficiency_by_enumeration(m, alpha0):
+    """Theorem 2: the traces of the excess error, J by differences of the exact error rate."""
+    one, H, G = enumerated(SKEWED, [m], alpha0)
+    e, err, b = 1e-3 * np.eye(3), SKEWED.error_rate, SKEWED.coef
+    up, down = e[:, None] + e, e[:, None] - e
+    J = (err(b + up) - err(b + down) - err(b - down) + err(b - up)) / 8e-6
+    truth, votes = np.trace(J @ np.linalg.inv(one)), np.trace(J @ np.linalg.inv(H) @ G @ np.linalg.inv(H))
+    assert SKEWED.excess_error() == pytest.approx(truth, rel=1e-4)  # differences
+    assert relative_efficiency(m, alpha0) == pytest.approx(truth / votes, rel=1e-6)
+
+
+def test_variance_forced_by_the_information():
+    """The converse: at three points the variances for which H G^-1 H is c times the Fisher information, by three equations."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        x, tau, mass, c = rng.normal(size=3), rng.random(3), rng.dirichlet([1, 1, 1]), rng.uniform(1, 4)
+        products = mass * np.array([x**0, x, x**2])
+        variance = np.linalg.solve(c * products, 4**2 * products @ (tau * (1 - tau)))
+        np.testing.assert_allclose([float(forced_variance(t, c).subs(labellers, 4)) for t in tau], variance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("alpha0", [0.3, 5.0, np.inf])
+def test_pooled_votes_by_enumeration(alpha0):
+    numbers = [1] * 4 + [2] * 3 + [7] * 2 + [20]
+    one, H, G = enumerated(SKEWED, numbers, alpha0)
+    np.testing.assert_allclose(pooled_efficiency(numbers, alpha0) * one, H @ np.linalg.solve(G, H), rtol=1e-6)
+    agreed = enumerated(SKEWED, numbers, 1e-9)[2]  # votes that always agree
+    np.testing.assert_allclose(pooled_efficiency(numbers, 0) * agreed, H @ np.linalg.solve(one, H), rtol=1e-6)
 
 
 # ------------------------------------------------------------------ designs
@@ -305,6 +376,24 @@ def test_rate_is_that_of_numerical_derivatives():
         C = gradient @ limit.bias + np.trace(hessian @ limit.cov) / 2
         assert limit.rate == pytest.approx(C, rel=1e-4)
         assert abs(gradient @ limit.bias) > 20e-4 * limit.rate  # so the bias is tested too
+
+
+@pytest.mark.parametrize("q", [flipped(0.05, 0.25), lambda eta: expit(eta / 2 + 0.7)])
+def test_covariance_and_bias_by_quadrature(q):
+    """H^-1 G H^-1 and the bias of order 1 / n (Cox and Snell 1968) over all features, in no special coordinates."""
+    (x, w), limit = features(SKEWED), fit_limit(SKEWED, q, lambda eta: q(eta) * (1 - q(eta)) / 3)
+    response, tau = q(x @ SKEWED.coef), expit(x @ limit.coef)
+    np.testing.assert_allclose(x.T @ (w * (response - tau)), 0, atol=1e-8)
+
+    def moment(weight):
+        return (x.T * w * weight) @ x
+
+    curved, inverse = tau * (1 - tau), np.linalg.inv(moment(tau * (1 - tau)))
+    cov = inverse @ moment(response * (1 - response) / 3 + (response - tau) ** 2) @ inverse
+    np.testing.assert_allclose(limit.cov, cov, rtol=1e-6, atol=1e-9)
+    forms = [np.einsum("ja,ab,jb->j", x, A, x) for A in (inverse, cov)]
+    pulls = w * curved * ((response - tau) * forms[0] + (1 - 2 * tau) * forms[1] / 2)
+    np.testing.assert_allclose(limit.bias, -inverse @ x.T @ pulls, rtol=1e-5)
 
 
 def test_break_even():

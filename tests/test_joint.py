@@ -91,6 +91,36 @@ def test_covariance_is_that_of_the_observed_information(seed, alpha0):
         assert abs(slope) * np.sqrt(inverse[k, k]) < 1e-4  # in standard errors
 
 
+def test_standard_errors_are_roots_of_variances():
+    fit = fit_dirichlet_multinomial(*votes(1))
+    assert fit.stderr() == pytest.approx([fit.cov()[k, k] ** 0.5 for k in range(3)], rel=1e-12)
+
+
+def test_expected_information_on_the_real_votes_is_that_of_vgam():
+    """VGAM's vglm(..., betabinomial) prints errors by the expected information, here by enumeration; ours are others."""
+    X, counts, _ = gastro()
+    fit = fit_dirichlet_multinomial(X, counts)
+    theta, x = np.r_[fit.coef, 1 / fit.alpha0], np.column_stack([np.ones(len(X)), X])
+    s = np.arange(8)
+    votes, h = np.column_stack([s, 7 - s]), 1e-5
+
+    def logs(eta, omega):
+        return dm_logpmf(votes, np.tile([expit(eta), expit(-eta)], (8, 1)), 1 / omega)
+
+    expected = np.zeros((7, 7))
+    for row in x:
+        eta, omega = row @ fit.coef, theta[-1]
+        by_eta = (logs(eta + h, omega) - logs(eta - h, omega)) / (2 * h)
+        by_omega = (logs(eta, omega + h) - logs(eta, omega - h)) / (2 * h)
+        scores = np.column_stack([by_eta[:, None] * row, by_omega])
+        expected += (scores.T * np.exp(logs(eta, omega))) @ scores
+    errors = np.sqrt(np.diag(np.linalg.inv(expected)))
+    errors[-1] /= theta[-1]  # of logit rho = log omega
+    printed = [0.1911, 0.1666, 0.2826, 0.2193, 0.1921, 0.1976, 0.3720]
+    np.testing.assert_allclose(errors, printed, atol=0.5001e-4, rtol=0)
+    np.testing.assert_allclose(fit.stderr(), [0.1923, 0.1670, 0.2911, 0.2216, 0.1948, 0.1986], atol=0.5001e-4, rtol=0)
+
+
 def test_far_out_the_likelihood_is_still_right():
     """Posterior probabilities of 1e-20, which 1 - tau would lose; by exact arithmetic."""
     X, counts = (

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr, ndtri
 
 from softlabel.labellers import compare_annotators, dawid_skene, differing_annotators
 from softlabel.tables import read_votes
@@ -80,6 +81,14 @@ def test_biased_annotators_and_guessers_are_named():
     assert differing_annotators(compared(votes), 0.01)[0] == "a2" and compared(votes).loc["a2", "z agreement"] < -4
     everybody = compared(vote_table(2, n=400, bias=0.25))  # negative: a bias that all share is not seen
     assert not differing_annotators(everybody, 0.01)
+
+
+def test_who_differs_is_bonferroni_over_all_z_values():
+    z = -ndtri(0.01 / 6 / 2)  # three z values known
+    frame = pd.DataFrame({"z positive": [z + 0.01, 1.0], "z agreement": [-1.0, np.nan]}, index=["Ann", "Bob"])
+    limit = 2 * 3 * ndtr(-z - 0.01)
+    assert differing_annotators(frame, limit * 1.001) == ["Ann"] and differing_annotators(frame, limit * 0.999) == []
+    assert differing_annotators(-frame, limit * 1.001) == ["Ann"]
 
 
 # ------------------------------------------------------------------ Dawid and Skene

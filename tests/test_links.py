@@ -38,6 +38,43 @@ def test_works_cited_stand_in_the_list_once():
     assert page == references.listed(ROOT), "python book/_ext/references.py writes the list"
 
 
+def find_uncited(works, cited):
+    return sorted(set(works) - set(cited))
+
+
+def test_every_work_is_cited_and_every_citation_has_its_work():
+    assert find_uncited(["a", "b"], ["b", "b"]) == ["a"]
+    cited = [key for _, _, key in references.citations(ROOT)]
+    assert find_uncited(WORKS, cited) == []
+    assert find_uncited(cited, WORKS) == []
+
+
+BOX = re.compile(r"^:::\{prf:(?:theorem|proposition|lemma|corollary)\} (.*?)\n:label: (\S+)\n(.*?)^:::$", re.S | re.M)
+ORIGIN = re.compile(r"ours, not refereed\.|\bknown: .*references\.md#cite-", re.S | re.I)
+
+
+def find_boxes_without_origin(text):
+    """Theorems that do not say whose they are: the paper's, the book's own, or known from another work."""
+    return [
+        label
+        for title, label, body in BOX.findall(text)
+        if not re.search(r"of the paper$|\bours\b", title) and not ORIGIN.search(body)
+    ]
+
+
+def test_theorems_say_whose_they_are():
+    box = ":::{prf:theorem} A\n:label: thm-a\n\nB.\n%s\n:::\n"
+    assert find_boxes_without_origin(box % "") == find_boxes_without_origin(box % "Ours.") == ["thm-a"]
+    assert find_boxes_without_origin(box % "Known: of old.") == ["thm-a"]
+    for origin in ("Ours, not refereed.", "The rest: ours, not refereed.", "Known: [A (1900)](../references.md#cite-a)."):
+        assert find_boxes_without_origin(box % origin) == []
+    for title in ("A; Theorem 1 of the paper", "A; ours"):
+        assert find_boxes_without_origin((box % "").replace("} A", "} " + title)) == []
+    chapters = {name: text for name, text in PAGES.items() if name.startswith(("book/beyond/", "book/practice/"))}
+    assert sum(len(BOX.findall(text)) for text in chapters.values()) > 8
+    assert {name: found for name, text in chapters.items() if (found := find_boxes_without_origin(text))} == {}
+
+
 def find_unreadable(text):
     """Roles that show a path, a key or a target in JupyterLab."""
     return re.findall(r"\{(?:doc|cite[:\w]*|py:\w+|term|download)\}`[^`]*`|\{index\}`[^`]*<[^`]*`", text)

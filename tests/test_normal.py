@@ -93,6 +93,26 @@ def test_posterior_columns_do_not_round_to_zero():
 
 
 @pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_posterior_is_that_of_the_densities(model):
+    Y, _ = model.sample(20, rng=1)
+    both = np.column_stack(density(model, Y))
+    np.testing.assert_allclose(model.posterior(Y), both / both.sum(axis=1, keepdims=True), rtol=1e-10)
+    np.testing.assert_allclose(model.coef[0] + Y @ model.coef[1:], np.log(both[:, 0] / both[:, 1]), rtol=1e-10)
+    assert model.prior_logit == pytest.approx(np.log(model.prior1 / (1 - model.prior1)), rel=1e-12)
+    gap = model.mean1 - model.mean2
+    assert model.delta == pytest.approx(np.sqrt(gap @ np.linalg.inv(model.cov) @ gap), rel=1e-12)
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
+def test_canonical_coordinates(model):
+    """There the classes have mean (+-delta / 2, 0, ..., 0) and no correlation."""
+    B, side = model.from_canonical, np.eye(len(model.mean1))[0] * model.delta / 2
+    for t, mean in ((side, model.mean1), (-side, model.mean2)):
+        np.testing.assert_allclose(B @ np.r_[1, t], np.r_[1, mean], rtol=1e-10)
+    np.testing.assert_allclose(B[1:, 1:] @ B[1:, 1:].T, model.cov, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", GENERAL, ids=ids)
 def test_error_rate_is_the_exact_formula(model):
     rng = np.random.default_rng(1)
     coef = rng.normal(size=(20, len(model.coef)))

@@ -409,7 +409,7 @@ def test_the_workflow_publishes_the_branch_and_the_version():
 
 
 def test_other_pages_offer_no_notebook(site):
-    for name in ("notation", "verdicts"):
+    for name in ("notation", "references"):
         page = site / "book" / f"{name}.html"
         assert not any(".ipynb" in href for href in buttons(page, "download-buttons").values())
         assert buttons(page, "launch-buttons") == {}

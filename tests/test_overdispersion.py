@@ -7,10 +7,12 @@ import itertools
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from reference import R_ALPHA0, exact_logpmf, gastro, logistic_data
 from scipy import optimize, stats
+from scipy.special import expit
 from strategies import SEED, answered, attempt, examples, tables
 
 from softlabel import (
@@ -106,8 +108,8 @@ def test_estimate_is_the_maximum_and_inside_its_intervals(data, seed):
     fit = attempt(estimate_alpha0, counts, tau)
     test = attempt(overdispersion_test, counts, tau)
     estimates = attempt(bootstrap_alpha0, counts, tau, 10, seed)
-    interval = attempt(alpha0_interval, counts, tau, 0.9, "likelihood")
-    ends = attempt(alpha0_interval, counts, tau, 0.9, "bootstrap", 10, seed)
+    interval = attempt(alpha0_interval, counts, tau, level=0.9, method="likelihood")
+    ends = attempt(alpha0_interval, counts, tau, level=0.9, method="bootstrap", n_resamples=10, rng=seed)
     assert len({answer is None for answer in (fit, test, estimates, interval, ends)}) == 1
     answered(estimate_alpha0, counts, tau)
     others = [dm_logpmf(counts, tau, a).sum() for a in [*np.logspace(-8, 10, 37), np.inf]]
@@ -229,7 +231,7 @@ def test_votes_less_dispersed_than_multinomial_in_every_function():
     counts, tau = [[5, 5], [5, 5], [5, 5], [2, 8]] * 5, ([[0.5, 0.5]] * 3 + [[0.2, 0.8]]) * 5
     assert estimate_alpha0(counts, tau).alpha0 == np.inf
     assert np.isinf(bootstrap_alpha0(counts, tau, 20, rng=0)).all()
-    assert alpha0_interval(counts, tau, rng=0) == (np.inf, np.inf)
+    assert alpha0_interval(counts, tau, method="bootstrap", rng=0) == (np.inf, np.inf)
     low, high = alpha0_interval(counts, tau, method="likelihood")
     assert 0 < low < high == np.inf
     assert overdispersion_test(counts, tau) == (0.0, 1.0)
@@ -340,7 +342,8 @@ def test_interval_ends_on_the_real_data(labels, low, high):
     # The error quoted for 500 resamples is right to a third (40 batches know it to 11%).
     batches = np.percentile(values.reshape(40, 500), PER_CENT[1], axis=1)
     assert batches.std(ddof=1) == pytest.approx(0.6, rel=1 / 3)
-    assert alpha0_interval(counts, tau, n_resamples=20_000, rng=2) == pytest.approx(ends, rel=1e-12)  # rounding
+    interval = alpha0_interval(counts, tau, method="bootstrap", n_resamples=20_000, rng=2)
+    assert interval == pytest.approx(ends, rel=1e-12)  # rounding
 
 
 def test_bootstrap_interval_is_made_of_percentiles():
@@ -348,7 +351,7 @@ def test_bootstrap_interval_is_made_of_percentiles():
     values = bootstrap_alpha0(counts, tau, 300, rng=3)
     assert np.isfinite(values).all()
     for level, tails in [(0.95, PER_CENT), (0.5, (25, 75)), (0.9, (5, 95))]:
-        interval = alpha0_interval(counts, tau, level=level, n_resamples=300, rng=3)
+        interval = alpha0_interval(counts, tau, level=level, method="bootstrap", n_resamples=300, rng=3)
         assert interval == pytest.approx(np.percentile(values, tails), rel=1e-12)  # rounding
 
 
@@ -364,13 +367,13 @@ def test_zero_and_infinity_are_values():
 
 
 def test_bootstrap_intervals_with_zero_or_infinity():
-    assert alpha0_interval(*UNANIMOUS, rng=0) == (0, 0)
-    assert alpha0_interval(*EVEN, rng=0) == (np.inf, np.inf)
+    assert alpha0_interval(*UNANIMOUS, method="bootstrap", rng=0) == (0, 0)
+    assert alpha0_interval(*EVEN, method="bootstrap", rng=0) == (np.inf, np.inf)
     # Many resamples infinite: the upper end is, the lower one is a percentile; nothing is interpolated.
     counts, tau = survey(9, 30.0)
     values = bootstrap_alpha0(counts, tau, 500, rng=0)
     assert 0.03 < np.isinf(values).mean() < 0.5
-    low, high = alpha0_interval(counts, tau, rng=0)
+    low, high = alpha0_interval(counts, tau, method="bootstrap", rng=0)
     assert high == np.inf and low in values
     assert abs(np.mean(values < low) - 0.025) <= 1 / 500  # one resample
 
@@ -464,6 +467,151 @@ def test_coverage_of_the_likelihood_interval():
     # And the two tails share what is left, within a factor of three (n = 76 is not infinite).
     tails = np.mean(ends[:, 0] > true), np.mean(ends[:, 1] < true)
     assert max(tails) < 3 * min(tails)
+
+
+# ------------------------------------------------------------------ the interval of Cox and Reid
+
+
+def fitted_survey(seed, alpha0, n=120, p=3, m=5):
+    """Features, votes, and the posterior probabilities of the fit to them; m is a number or one for each item."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    eta = X @ np.r_[1, -1, 0.5, np.zeros(p)][:p]
+    counts = sample_votes(np.column_stack([expit(eta), expit(-eta)]), m, alpha0, rng)
+    return X, counts, fit_logistic(X, counts).posterior(X)
+
+
+def uneven(n):
+    return np.where(np.arange(n) < n // 10, 20, 1)
+
+
+def check_ends(ends, value, top):
+    """A fall by half a chi-square quantile at each end, or the end of the range and a smaller fall."""
+    for end in ends:
+        fall = 2 * (top - value(end))
+        if np.isinf(end):
+            assert fall < stats.chi2.ppf(0.95, 1)
+        else:
+            assert fall == pytest.approx(stats.chi2.ppf(0.95, 1), abs=1e-6)  # rounding of betaln in a sum of 120
+
+
+@pytest.mark.parametrize("seed, alpha0, m", [(1, 0.5, 5), (2, 5.0, 2), (3, 5.0, 9), (4, np.inf, 5), (5, 0.05, 3)])
+def test_equal_votes_add_the_logarithm_of_phi_for_each_two_coefficients(seed, alpha0, m):
+    X, counts, tau = fitted_survey(seed, alpha0, m=m)
+
+    def value(a):
+        phi = 1.0 if np.isinf(a) else (m + a) / (1 + a)
+        return betabinom_log_likelihood(counts, tau, a) + 4 / 2 * np.log(phi)
+
+    ends = alpha0_interval(counts, tau, X=X)
+    logs = np.linspace(-6, 9, 31)
+    start = logs[np.argmax([value(np.exp(log)) for log in logs])]
+    best = optimize.minimize_scalar(
+        lambda log: -value(np.exp(log)), bounds=(start - 0.5, start + 0.5), method="bounded", options={"xatol": 1e-9}
+    )
+    top = max(-best.fun, value(np.inf))
+    check_ends(ends, value, top)
+    assert ends[0] < ends[1] and all(type(end) is float for end in ends)
+    # Negative: the interval without the adjustment has other ends.
+    plain = alpha0_interval(counts, tau, method="likelihood")
+    assert abs(2 * (top - value(plain[0])) - stats.chi2.ppf(0.95, 1)) > 0.01
+
+
+@pytest.mark.parametrize("seed, alpha0, n, p", [(1, 0.5, 300, 8), (2, 5.0, 300, 3), (3, 40.0, 200, 2), (4, np.inf, 200, 2)])
+def test_unequal_votes_against_statsmodels(seed, alpha0, n, p):
+    """Fit with weights 1 / phi, the best alpha0 given it, and again until nothing changes; no code is shared."""
+    sm = pytest.importorskip("statsmodels.api")
+    X, counts, tau = fitted_survey(seed, alpha0, n=n, p=p, m=uneven(n))
+    x, m, a = sm.add_constant(X), counts.sum(axis=1), 1.0
+
+    def phi(a):
+        return np.ones(n) if np.isinf(a) else (m + a) / (1 + a)
+
+    for _ in range(30):
+        model = sm.GLM(counts[:, 0] / m, x, family=sm.families.Binomial(), var_weights=m / phi(a))
+        t = model.fit(tol=1e-12).fittedvalues
+        t = np.column_stack([t, 1 - t])
+
+        def value(a, t=t):
+            w = m * t[:, 0] * t[:, 1] / phi(a)
+            return betabinom_log_likelihood(counts, t, a) - np.linalg.slogdet((x.T * w) @ x)[1] / 2
+
+        best = optimize.minimize_scalar(
+            lambda log: -value(np.exp(log)), bounds=(-4, 14), method="bounded", options={"xatol": 1e-9}
+        )
+        a = np.inf if value(np.inf) > -best.fun else np.exp(best.x)
+    ends = np.array(alpha0_interval(counts, tau, X=X))
+    # The package stops after the second round: what is left moves the fall at its ends by little.
+    for end in ends:
+        fall = 2 * (value(a) - value(end))
+        assert (np.isinf(end) and fall < 3.84) or fall == pytest.approx(stats.chi2.ppf(0.95, 1), abs=0.02)
+    # Negative: with every vote once it is another interval.
+    pooled = alpha0_interval(counts, tau, method="likelihood")
+    assert max(abs(2 * (value(a) - value(end)) - stats.chi2.ppf(0.95, 1)) for end in pooled) > 0.1
+
+
+def test_the_interval_of_cox_and_reid_on_the_boundary():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    labels = (X[:, 0] + np.random.default_rng(1).normal(size=60) > 0).astype(int)
+    unanimous = 5 * np.column_stack([labels, 1 - labels])
+    low, high = alpha0_interval(unanimous, fit_logistic(X, unanimous).posterior(X), X=X)
+    assert low == 0 < high < 1
+    even = np.tile([[5, 5], [4, 6], [6, 4]], (20, 1))  # less spread than independent votes have
+    low, high = alpha0_interval(even, fit_logistic(X, even).posterior(X), X=X)
+    assert 5 < low < high == np.inf
+    for counts in (unanimous, even):
+        m = counts.sum(axis=1, keepdims=True)
+        more = np.where(np.arange(60)[:, None] < 6, counts * 2, counts)  # unequal numbers
+        assert len(np.unique(m)) == 1 < len(np.unique(more.sum(axis=1)))
+        ends = alpha0_interval(more, fit_logistic(X, more).posterior(X), X=X)
+        assert (ends[0] == 0) == (counts is unanimous) and np.isinf(ends[1]) == (counts is even)
+
+
+def test_what_does_not_change_the_interval_of_cox_and_reid():
+    """Units of the features, items without votes, the order of the items; and a fit by another program."""
+    for m in (5, uneven(120)):
+        X, counts, tau = fitted_survey(6, 5.0, m=m)
+        usual = alpha0_interval(counts, tau, X=X)
+        assert alpha0_interval(counts, tau, X=X * [1e6, 1, 1e-6] + [0, 1e3, 1]) == pytest.approx(usual, rel=1e-5)
+        longer = np.vstack([counts, [[0, 0]]]), np.vstack([tau, [[0.5, 0.5]]]), np.vstack([X, [[0, 0, 0]]])
+        longer[1][-1] = fit_logistic(X, counts).posterior(longer[2][-1:])
+        assert alpha0_interval(*longer[:2], X=longer[2]) == pytest.approx(usual, rel=1e-6)
+        frame = pd.DataFrame(X).sample(frac=1, random_state=1)
+        assert alpha0_interval(pd.DataFrame(counts), tau, X=frame) == pytest.approx(usual, rel=1e-6)
+        rounded = np.column_stack([tau[:, 0].round(6), 1 - tau[:, 0].round(6)])
+        assert alpha0_interval(counts, rounded, X=X) == pytest.approx(usual, rel=1e-4)
+
+
+def test_too_few_items_or_another_fit_have_no_interval_of_cox_and_reid():
+    X, counts, tau = fitted_survey(7, 5.0, n=150, p=20)
+    assert alpha0_interval(counts, tau, X=X)[0] > 0
+    X, counts, tau = fitted_survey(7, 5.0, n=110, p=20)
+    with pytest.raises(ValueError, match="items' worth of votes for the rarer class and 21 coefficients: below 3 for each"):
+        alpha0_interval(counts, tau, X=X)
+    truth = expit(X @ np.r_[1, -1, 0.5, np.zeros(17)])
+    with pytest.raises(ValueError, match="tau is not fit_logistic"):
+        alpha0_interval(counts, np.column_stack([truth, 1 - truth]), X=X)
+    with pytest.raises(ValueError, match="tau is not fit_logistic"):
+        alpha0_interval(counts, fit_logistic(X, counts, method="firth").posterior(X), X=X)
+    with pytest.raises(ValueError, match="X is missing"):
+        alpha0_interval(counts, tau)
+    with pytest.raises(ValueError, match="takes two classes"):
+        alpha0_interval(*survey(1, 3.0, g=3), X=np.zeros((60, 1)))
+
+
+@pytest.mark.parametrize("alpha0, m, p", [(5.0, 5, 20), (0.5, 5, 20), (5.0, None, 10)])
+def test_coverage_of_the_interval_of_cox_and_reid(alpha0, m, p):
+    """Ten items of the rarer class for each coefficient; or one vote on most items and twenty on the others."""
+    held, n = [], 440
+    for seed in range(400):
+        X, counts, tau = fitted_survey(seed, alpha0, n=n, p=p, m=uneven(n) if m is None else m)
+        plain = alpha0_interval(counts, tau, method="likelihood")
+        held.append([low <= alpha0 <= high for low, high in (alpha0_interval(counts, tau, X=X), plain)])
+    assert np.mean(held, axis=0)[0] > 0.92 - 2 * np.sqrt(0.92 * 0.08 / 400)  # at least 92%, within chance
+    # The likelihood that takes the coefficients as known holds alpha0 less often: in more tables it alone misses it.
+    ours, plain = np.transpose(held)
+    gained, lost = np.sum(ours & ~plain), np.sum(plain & ~ours)
+    assert gained > lost and stats.binomtest(gained, gained + lost).pvalue < 0.05
 
 
 # ------------------------------------------------------------------ the test of alpha0 = inf

@@ -45,7 +45,10 @@ NAMES = {
     "load_adult_content",
     "load_bluebirds",
     "load_breast_cancer",
+    "load_cifar10h",
     "load_gastroenterology",
+    "load_imagenet16h",
+    "load_recidivism",
     "overdispersion_test",
     "pooled_efficiency",
     "prediction_band",
@@ -86,7 +89,7 @@ SIGNATURES = {
     softlabel.VoteModel.band: "self, probability, m, level=0.95",
     softlabel.estimate_alpha0: "counts, tau",
     softlabel.bootstrap_alpha0: "counts, tau, n_resamples=500, rng=None",
-    softlabel.alpha0_interval: "counts, tau, level=0.95, method='bootstrap', n_resamples=500, rng=None",
+    softlabel.alpha0_interval: "counts, tau, *, X=None, level=0.95, method='cox-reid', n_resamples=500, rng=None",
     softlabel.overdispersion_test: "counts, tau",
     softlabel.relative_efficiency: "m, alpha0",
     softlabel.pooled_efficiency: "m, alpha0",
@@ -115,6 +118,9 @@ SIGNATURES = {
     datasets.load_bluebirds: "",
     datasets.load_breast_cancer: "",
     datasets.load_adult_content: "positive='RX', repeats='keep'",
+    datasets.load_recidivism: "part='voted'",
+    datasets.load_cifar10h: "",
+    datasets.load_imagenet16h: "noise",
 }
 RULE = "coef converged n_iter separation log_likelihood n_items n_without_votes feature_names".split()
 FIELDS = {

@@ -73,7 +73,7 @@ def test_numbers_are_those_of_the_package():
     tau = fit.posterior(X)
     np.testing.assert_array_equal(report.fit.coef, fit.coef)
     np.testing.assert_array_equal(report.fit.stderr(), fit.stderr())
-    assert report.alpha0 == (estimate_alpha0(COUNTS, tau).alpha0, *alpha0_interval(COUNTS, tau, n_resamples=2000, rng=0))
+    assert report.alpha0 == (estimate_alpha0(COUNTS, tau).alpha0, *alpha0_interval(COUNTS, tau, X=X))
     assert report.overdispersion == overdispersion_test(COUNTS, tau)
     np.testing.assert_allclose(report.efficiency, relative_efficiency(5, np.array(report.alpha0)), rtol=1e-12)
     assert report.goodness_of_fit.share_in_band == share_in_band(COUNTS, tau, report.alpha0.value)
@@ -103,13 +103,25 @@ def test_efficiency_of_unequal_votes_against_sandwich_and_fisher_information(alp
 
 
 def test_the_interval_of_a_large_table_is_that_of_the_bootstrap():
-    big, wide, _ = simulate(n=parts.BOOTSTRAP_ITEMS + 1000, seed=3)
-    counts = count(wide)
-    tau = fit_logistic(big, counts).posterior(big)
-    closed = parts.overdispersion(counts, tau, 0.95, np.random.default_rng(0))[0]
-    boot = alpha0_interval(counts, tau, n_resamples=2000, rng=1)
-    width = boot[1] - boot[0]
-    np.testing.assert_allclose(closed[1:], boot, atol=0.1 * width)
+    """With 6,000 items three coefficients hardly matter, and votes of the model are all alike to both."""
+    big, wide, _ = simulate(n=6000, seed=3)
+    report, counts = analyse_votes(wide, big, positive="yes"), count(wide)
+    boot = alpha0_interval(counts, report.fit.posterior(big), method="bootstrap", n_resamples=2000, rng=1)
+    np.testing.assert_allclose(report.alpha0[1:], boot, atol=0.1 * (boot[1] - boot[0]))
+
+
+def test_no_interval_where_none_can_be_relied_on():
+    """Below three items of the rarer class for each of three coefficients, and where the features separate the votes."""
+    for n in range(12, 40):
+        report = analyse_votes(WIDE[:n], X, positive="yes")
+        shares = COUNTS[:n] / 5
+        given = report.alpha0[1:] != (0, np.inf)
+        assert given == (shares.sum(axis=0).min() >= 9)
+        assert any("Few items" in w and "none is given" in w for w in report.warnings) or given
+    assert given
+    unanimous = WIDE.apply(lambda votes: WIDE["a0"])
+    separated = analyse_votes(unanimous, X.assign(leak=unanimous["a0"] == "yes"), positive="yes")
+    assert separated.separation == "complete" and separated.alpha0[1:] == (0, np.inf)
 
 
 def test_the_scatter_alone_gives_the_same_efficiency_where_the_model_holds():
@@ -140,6 +152,14 @@ def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0):
             rule = in_favour_of_votes(m, alpha0, c0, c1)
             if abs(rule) > 1e-6 * c1:
                 assert bought(m, alpha0, c0, c1) == ("more votes" if rule > 0 else "more items")
+
+
+def test_best_number_of_votes_by_search():
+    # The others lie where one more vote begins to pay.
+    for alpha0 in [*np.geomspace(0.1, 300, 60), *(k * (k + 1) + 0.1 for k in range(1, 10))]:
+        for c0, c1 in ((1.0, 1.0), (3.0, 2.0)):
+            worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 100)]
+            assert parts.best_votes(Interval(*[alpha0] * 3), c0, c1) == (np.argmax(worth) + 1,) * 3
 
 
 def test_one_more_vote_symbolically():
@@ -180,6 +200,26 @@ def test_votes_asked_for_where_people_disagree_break_the_condition():
     assert slopes["adaptive"] < -8 and abs(slopes["two"]) < 4 and abs(slopes["three"]) < 4
 
 
+@pytest.mark.parametrize("alpha0", [0.5, 5.0, np.inf])
+def test_goodness_of_fit_by_enumeration(alpha0):
+    """Mean and variance of each item's votes from SciPy's probabilities of all counts, unequal numbers of votes."""
+    counts, tau = COUNTS.copy(), the_report().fit.posterior(X)
+    counts[::3, 0] += 2
+    m = counts.sum(axis=1).astype(int)
+    law = [
+        stats.binom(k, t) if alpha0 == np.inf else stats.betabinom(k, alpha0 * t, alpha0 - alpha0 * t)
+        for k, t in zip(m, tau[:, 0])
+    ]
+    parted = np.array_split(np.argsort(tau[:, 0], kind="stable"), 10)
+    sums = [[counts[g, 0].sum(), sum(law[j].mean() for j in g), sum(law[j].var() for j in g)] for g in parted]
+    observed, expected, variance = np.transpose(sums)
+    found = parts.goodness_of_fit(counts, tau, alpha0)
+    np.testing.assert_allclose(found.calibration["expected"], expected, rtol=1e-9)
+    np.testing.assert_allclose(found.calibration["stderr"], variance**0.5, rtol=1e-9)
+    assert found.statistic == pytest.approx(((observed - expected) ** 2 / variance).sum(), rel=1e-9)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(found.statistic, 8), rel=1e-9)
+
+
 def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_feature():
     pvalues = []
     for seed in range(400):
@@ -192,6 +232,21 @@ def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_featur
     big, wide, _ = simulate(n=2000, seed=1)
     curved = analyse_votes(wide, big.assign(size=np.exp(2 * big["size"])), positive="yes")  # the feature in another form
     assert curved.goodness_of_fit.pvalue < 1e-4 and any("do not follow" in w for w in curved.warnings)
+
+
+def test_truth_against_votes_as_a_difference_of_two_estimates():
+    """A step from the votes' coefficients by the true labels has covariance I^-1 + C, which the score test does not invert."""
+    fit, tau = the_report().fit, the_report().fit.posterior(X)
+    x, y = np.insert(X.to_numpy(), 0, 1, axis=1), TRUTH.to_numpy(float)
+    y[:20] = np.nan
+    known, p = ~np.isnan(y), tau[:, 0]
+    inverse = np.linalg.inv((x[known].T * (p * (1 - p))[known]) @ x[known])
+    step = inverse @ x[known].T @ (y - p)[known]
+    statistic = step @ np.linalg.solve(inverse + fit.cov(), step)
+    found = parts.against_truth(fit, X, tau, y)
+    assert found.statistic == pytest.approx(statistic, rel=1e-8)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(statistic, 3), rel=1e-8)
+    assert (found.n_items, found.accuracy) == (100, np.mean((p > 0.5)[known] == (y == 1)[known]))
 
 
 def test_truth_against_votes():

@@ -11,6 +11,7 @@ from test_theorems import FAR, GENERAL, MODEL, NEAR, departure, is_zero, simulat
 
 M, RHO = 4, 0.5
 PHI = 1 + (M - 1) * RHO
+MULTIPLES = np.linspace(0.5, 20, 400)
 
 
 def common_opinion(tau, labellers, rho, rng):
@@ -147,6 +148,13 @@ def test_information_of_correlated_votes_elsewhere(labellers, rho_):
     assert departure(coef, GENERAL, 2 * information) > FAR
 
 
+def test_the_grid_of_multiples_would_find_the_right_one(correlated_fits):
+    """Positive control of the search among all multiples of the Fisher information, which finds none further below."""
+    fisher = MODEL.fisher_information()
+    distances = [departure(correlated_fits, MODEL, c * fisher) for c in MULTIPLES]
+    assert min(distances) < NEAR and MULTIPLES[np.argmin(distances)] == pytest.approx(M / PHI, rel=0.05)
+
+
 # ------------------------------------------------------------------ negative: another variance
 
 
@@ -174,12 +182,4 @@ def test_variance_not_proportional_to_tau_one_minus_tau_is_rejected():
     np.testing.assert_allclose(coef.mean(axis=0), MODEL.coef, atol=0.02)
     assert departure(coef, MODEL, sandwich_of(MODEL, 20)) < NEAR
     # but no multiple of I_LR is the information: the best of a fine grid is still far.
-    multiples = np.linspace(0.5, 20, 400)
-    assert min(departure(coef, MODEL, c * MODEL.fisher_information()) for c in multiples) > FAR
-
-
-def test_the_grid_of_multiples_would_find_the_right_one(correlated_fits):
-    fisher = MODEL.fisher_information()
-    multiples = np.linspace(0.5, 20, 400)
-    distances = [departure(correlated_fits, MODEL, c * fisher) for c in multiples]
-    assert min(distances) < NEAR and multiples[np.argmin(distances)] == pytest.approx(M / PHI, rel=0.05)
+    assert min(departure(coef, MODEL, c * MODEL.fisher_information()) for c in MULTIPLES) > FAR

@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 
 from softlabel.book import studies
-from softlabel.book.studies import report_coverage
+from softlabel.book.studies import alpha0_coverage
 
 FOLDER = ROOT / "book" / "studies"
 
@@ -40,7 +40,7 @@ def copy(tmp_path):
 @pytest.mark.parametrize(
     "module, old, new, stale",
     [
-        ("book/studies/report_coverage.py", "n_resamples=200", "n_resamples=100", True),  # its own
+        ("book/studies/alpha0_coverage.py", "n_resamples=200", "n_resamples=100", True),  # its own
         ("overdispersion.py", "MANY = 40_000", "MANY = 50_000", True),  # imported
         ("threads.py", "1 << 16", "1 << 15", True),  # imported by logistic.py
         ("normal.py", "import numpy", "x = 1\nimport numpy", False),  # not imported
@@ -51,27 +51,27 @@ def copy(tmp_path):
     ],
 )
 def test_what_makes_a_study_stale(copy, module, old, new, stale):
-    assert studies.head("report_coverage", copy) == studies.head("report_coverage")
+    assert studies.head("alpha0_coverage", copy) == studies.head("alpha0_coverage")
     path = copy / "softlabel" / module
     text = path.read_text("utf8")
     assert text.count(old) == 1
     path.write_text(text.replace(old, new), "utf8")
-    assert (studies.head("report_coverage", copy) != studies.head("report_coverage")) == stale
+    assert (studies.head("alpha0_coverage", copy) != studies.head("alpha0_coverage")) == stale
 
 
 @pytest.fixture
 def small(monkeypatch):
     """Six cells of a study: where to stop, if anywhere, and which were computed."""
-    stop, computed, cell = [], [], report_coverage.cell
+    stop, computed, cell = [], [], alpha0_coverage.cell
 
-    def noted(n, seed):
+    def noted(seed, **kind):
         if seed in stop:
             raise KeyboardInterrupt
         computed.append(seed)
-        return cell(n, seed)
+        return cell(seed=seed, **kind)
 
-    monkeypatch.setattr(report_coverage, "CELLS", report_coverage.CELLS[:6])
-    monkeypatch.setattr(report_coverage, "cell", noted)
+    monkeypatch.setattr(alpha0_coverage, "CELLS", alpha0_coverage.CELLS[:6])
+    monkeypatch.setattr(alpha0_coverage, "cell", noted)
     return stop, computed
 
 
@@ -83,33 +83,45 @@ def interrupted(small, tmp_path):
     folder.mkdir()
     stop.append(3)
     with pytest.raises(KeyboardInterrupt):
-        studies.run("report_coverage", folder, n_jobs=1)
+        studies.run("alpha0_coverage", folder, n_jobs=1)
     assert computed == [0, 1, 2]
     stop.clear()
     computed.clear()
-    return folder / "report_coverage.csv"
+    return folder / "alpha0_coverage.csv"
 
 
 @pytest.mark.parametrize("cut, computed", [(None, [3, 4, 5]), (-9, [2, 3, 4, 5])])  # -9: in the middle of a row
 def test_an_interrupted_run_goes_on_where_it_stopped(small, interrupted, tmp_path, cut, computed):
     interrupted.write_text(interrupted.read_text()[:cut])
-    studies.run("report_coverage", interrupted.parent, n_jobs=1)
+    studies.run("alpha0_coverage", interrupted.parent, n_jobs=1)
     assert small[1] == computed
-    studies.run("report_coverage", tmp_path, n_jobs=1)
+    studies.run("alpha0_coverage", tmp_path, n_jobs=1)
     assert interrupted.read_bytes() == (tmp_path / interrupted.name).read_bytes()
     written = interrupted.stat().st_mtime_ns
-    studies.run("report_coverage", interrupted.parent, n_jobs=1)
+    studies.run("alpha0_coverage", interrupted.parent, n_jobs=1)
     assert interrupted.stat().st_mtime_ns == written  # nothing is left to do
 
 
 def test_rows_of_other_code_are_computed_anew(small, interrupted):
     interrupted.write_text(interrupted.read_text().replace("# code ", "# code 0"))
-    studies.run("report_coverage", interrupted.parent, n_jobs=1)
+    studies.run("alpha0_coverage", interrupted.parent, n_jobs=1)
     assert small[1] == [0, 1, 2, 3, 4, 5]
 
 
+def test_only_cells_that_are_new_are_computed(small, tmp_path, monkeypatch):
+    """A cell that has changed in the middle, and one that is gone: the file is in the order of the cells all the same."""
+    studies.run("alpha0_coverage", tmp_path, n_jobs=1)
+    small[1].clear()
+    cells = [alpha0_coverage.CELLS[0] | {"seed": 100}, *alpha0_coverage.CELLS[2:]]
+    monkeypatch.setattr(alpha0_coverage, "CELLS", cells)
+    studies.run("alpha0_coverage", tmp_path, n_jobs=1)
+    assert small[1] == [100]
+    rows = list(csv.DictReader((tmp_path / "alpha0_coverage.csv").read_text().splitlines()[1:]))
+    assert [row["seed"] for row in rows] == ["100", "2", "3", "4", "5"]
+
+
 def test_rows_do_not_depend_on_the_number_of_processes(monkeypatch, tmp_path):
-    monkeypatch.setattr(report_coverage, "CELLS", report_coverage.CELLS[:6])
-    studies.run("report_coverage", tmp_path, n_jobs=2)
-    ours, stored = (np.loadtxt(folder / "report_coverage.csv", delimiter=",", skiprows=2) for folder in (tmp_path, FOLDER))
+    monkeypatch.setattr(alpha0_coverage, "CELLS", alpha0_coverage.CELLS[:6])
+    studies.run("alpha0_coverage", tmp_path, n_jobs=2)
+    ours, stored = (np.loadtxt(folder / "alpha0_coverage.csv", delimiter=",", skiprows=2) for folder in (tmp_path, FOLDER))
     np.testing.assert_allclose(ours, stored[:6], rtol=1e-5)  # six digits are stored

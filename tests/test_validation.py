@@ -32,6 +32,9 @@ LABELS = pd.Series(Y, index=NAMES)
 COUNTS = pd.DataFrame(C, columns=["pos", "neg"], index=NAMES)
 MODEL, FIT, JOINT = sl.TwoClassNormal.canonical(1.0), sl.fit_logistic(X, Y), sl.fit_dirichlet_multinomial(X, C)
 NAMED = sl.fit_logistic(FRAME, LABELS)
+ITEMS = np.random.default_rng(0).normal(size=(50, 2))
+MANY = sl.sample_votes(np.column_stack([expit(ITEMS[:, 0]), expit(-ITEMS[:, 0])]), np.tile([1, 4], 25), 2.0, 1)
+FITTED = sl.fit_logistic(ITEMS, MANY).posterior(ITEMS)
 STUDY = {"ms": [3], "alphas": [2.0], "rng": 0, "n_jobs": 1, "memory": None}
 MANY, TRUE = np.random.default_rng(0).normal(size=(40, 2)), np.where(np.arange(40) < 30, np.arange(40) % 2, nan)
 MARKS = np.random.default_rng(1).integers(0, 4, (40, 2)) + 1
@@ -79,9 +82,18 @@ CALLS = {
     "estimate_alpha0": (sl.estimate_alpha0, dict(counts=VOTES, tau=TAU)),
     "overdispersion_test": (sl.overdispersion_test, dict(counts=VOTES, tau=TAU)),
     "bootstrap_alpha0": (sl.bootstrap_alpha0, dict(counts=VOTES, tau=TAU, n_resamples=5, rng=0)),
-    "alpha0_interval": (sl.alpha0_interval, dict(counts=VOTES, tau=TAU, level=0.9, method="bootstrap", n_resamples=5, rng=0)),
+    "alpha0_interval": (
+        sl.alpha0_interval,
+        dict(counts=MANY, tau=FITTED, X=ITEMS, level=0.9, method="cox-reid", n_resamples=5, rng=0),
+    ),
+    "by bootstrap": (
+        lambda counts, tau, level, n_resamples: sl.alpha0_interval(
+            counts, tau, level=level, method="bootstrap", n_resamples=n_resamples, rng=0
+        ),
+        dict(counts=VOTES, tau=TAU, level=0.9, n_resamples=5),
+    ),
     "by likelihood": (
-        lambda counts, tau, level, method="likelihood": sl.alpha0_interval(counts, tau, level, method),
+        lambda counts, tau, level: sl.alpha0_interval(counts, tau, level=level, method="likelihood"),
         dict(counts=VOTES, tau=TAU, level=0.9),
     ),
     "TwoClassNormal": (sl.TwoClassNormal, dict(mean1=[1.0, 0], mean2=[0.0, 0], cov=np.eye(2), prior1=0.5)),
@@ -311,19 +323,30 @@ BAD = {
     **{(name, "counts"): COUNTED for name in ("dm_logpmf", "share_in_band")},
     **{
         (name, "counts"): [*COUNTED, ([[1, 0], [0, 1], [0, 0]], "no item has more than one vote: alpha0 cannot be estimated")]
-        for name in ("estimate_alpha0", "overdispersion_test", "bootstrap_alpha0", "alpha0_interval", "by likelihood")
+        for name in ("estimate_alpha0", "overdispersion_test", "bootstrap_alpha0", "by bootstrap", "by likelihood")
     },
     **{
         (name, "tau"): [*IMPOSSIBLE, ([[1, 0], [0, 1], [1, 0]], "counts|alpha0")]
-        for name in ("estimate_alpha0", "overdispersion_test", "bootstrap_alpha0", "alpha0_interval", "by likelihood")
+        for name in ("estimate_alpha0", "overdispersion_test", "bootstrap_alpha0", "by bootstrap", "by likelihood")
     },
     ("dm_logpmf", "alpha0"): [([1.0, 2.0], r"alpha0 must be a single number.*\(2,\)")],
     ("design_votes", "alpha0"): [([1.0, 2.0], "single number")],
     ("relative_efficiency", "alpha0"): [([1, nan], r"alpha0.*nan at \[1\]")],
     ("variance_inflation", "m"): [([[3, 0.2]], r"m, .*0.2 at \[0, 1\]")],
     ("sample_votes", "m"): [*WHOLE_M, ([3, 0, 2], r"m, .*got 0 at \[1\]"), ([3, 2], r"m has shape.*\(2,\).*\(3,\)")],
+    ("alpha0_interval", "counts"): [
+        (np.tile([3, 0, 1], (50, 1)), r"counts have shape \(50, 3\)"),
+        (MANY[:, ::-1], "tau is not fit_logistic"),
+        (np.where(ITEMS[:, :1] > 0, [3, 0], [0, 3]), "the features separate the votes"),
+    ],
+    ("alpha0_interval", "tau"): [(FITTED[:, ::-1], "tau is not fit_logistic")],
+    ("alpha0_interval", "X"): [
+        (ITEMS[:, :1], "tau is not fit_logistic"),
+        (ITEMS[:40], "40"),
+        (None, "X is missing.*method='cox-reid'.*'likelihood' and 'bootstrap'"),
+    ],
     ("alpha0_interval", "method"): [
-        (bad, "method.*bootstrap.*likelihood") for bad in ("wald", "", None, 1, np.array(["bootstrap"] * 2))
+        (bad, "method.*cox-reid.*bootstrap.*likelihood") for bad in ("wald", "", None, 1, np.array(["bootstrap"] * 2))
     ],
     ("godambe_information", "fisher"): [
         *((bad, f"fisher.*{word}") for bad, word in SYMMETRIC),
@@ -400,7 +423,7 @@ BAD = {
 }
 for study in ("simulate_relative_efficiency", "simulate_breast_cancer"):
     BAD[study, "rng"] = [(None, "memory needs an rng")]
-ELSEWHERE = {"positive", "by likelihood", "analyse_votes"}  # labels below; a function twice; test_report.py
+ELSEWHERE = {"positive", "by likelihood", "by bootstrap", "analyse_votes"}  # labels below; a function thrice; test_report.py
 
 
 def arguments_of(member):
@@ -430,7 +453,7 @@ def test_the_table_has_every_function_and_every_argument():
     # A path, a line of text; and what a model of votes brings, for arrays that have been checked.
     methods -= {"save", "describe", "draw_probabilities", "log_probability", "count_probabilities"}
     assert methods | {"canonical"} == {name.split(".")[1] for name in CALLS if "." in name}
-    assert functions | {"TwoClassNormal", "DirichletMultinomial", "by likelihood"} == {
+    assert functions | {"TwoClassNormal", "DirichletMultinomial", "by likelihood", "by bootstrap"} == {
         name for name in CALLS if "." not in name
     }
     for name, (function, good) in CALLS.items():

@@ -72,6 +72,9 @@ def markdown(body, address, macros):
     for k, cell in enumerate(soup.select("div.cell")):
         captions = [paragraph(soup, *title.contents) for title in cell.select("figcaption > p, caption")]
         cell.replace_with(paragraph(soup, f"@@cell {k}"), *captions)
+    for figure in soup.select("figure"):  # not of a cell
+        figure.img["src"] = urljoin(address, figure.img["src"])
+        figure.replace_with(paragraph(soup, figure.img.extract()), *[paragraph(soup, *p.contents) for p in figure.select("p")])
     for title in soup.select("table > caption"):
         title.find_parent("table").insert_before(paragraph(soup, *title.extract().contents))
     for number in soup.select(":not(.admonition-title) > .caption-number, .admonition-title"):

@@ -159,7 +159,8 @@ class Judge(SphinxPostTransform):
             extra = {} if node["name"] == "printed" else {"found": found}
             node.replace_self(nodes.Text(str(getattr(claims, node["name"])(*node["arguments"], **extra))))
         for node in list(self.document.findall(strip)):
-            path = draw_strip([claims.judge(id, **values) for id, values in found.items()], Path(self.app.outdir).parent)
+            verdicts = [claims.judge(id, **found[id]) for id in claims.ledger() if id in found]
+            path = draw_strip(verdicts, Path(self.app.outdir).parent)
             node.replace_self(nodes.image(uri=path, candidates={"*": path}, alt=node["alt"]))
             self.env.images.add_file(self.env.docname, path)
         for table in filter(is_comparison, list(self.document.findall(nodes.table))):
@@ -179,7 +180,13 @@ class Judge(SphinxPostTransform):
     def link(self, page):
         """To a chapter, by its number."""
         number = nodes.inline("", ".".join(map(str, self.env.toc_secnumbers[page][""])))
-        target = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{page}", "refdoc": page, "refexplicit": True}
+        target = {
+            "refdomain": "std",
+            "reftype": "doc",
+            "reftarget": f"/{page}",
+            "refdoc": self.env.docname,
+            "refexplicit": True,
+        }
         return pending_xref("", number, **target)
 
 
@@ -216,7 +223,7 @@ def draw_strip(verdicts, folder):
             # Claims of one row spread over its height.
             row = [other for other in numbers if row_of(other) == row_of(v)]
             y = rows.index(row_of(v)) + 0.6 * (row.index(v) + 0.5) / len(row) - 0.3
-            marker = dict(marker="X" if v.verdict == "differs" else "o", color="C1" if v.verdict == "differs" else "C0")
+            marker = {"marker": "x", "color": "C1"} if v.verdict == "differs" else {"marker": "o", "color": "C0"}
             position = (v.value - claims.ledger()[v.id].value) / v.tolerance
             left.plot(max(-1.5, min(1.5, position)), y, markersize=4, clip_on=False, **marker)
             right.plot(100 * v.power, y, markersize=4, clip_on=False, **marker)

@@ -152,7 +152,7 @@ def check(values: Mapping[str, Any], data: VoteData | None = None) -> "Checked":
     --------
     >>> check({"gastro.alpha0.truth": 5.4739, "table1.m5.alpha1.delta1": (1.70, 0.08)})
     gastro.alpha0.truth: agrees, 5.4739 here, 5.47 printed, tolerance 0.005
-    table1.m5.alpha1.delta1: agrees, 1.7 here, 1.58 printed, tolerance 0.32
+    table1.m5.alpha1.delta1: agrees weakly, 1.7 here, 1.58 printed, tolerance 0.32
     """
     if not values:
         raise ValueError("values is empty: it needs at least one claim, by its id")

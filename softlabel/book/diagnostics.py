@@ -1,11 +1,14 @@
-"""Goodness of fit of the vote model: numbers first, and the figures drawn from them."""
+"""Goodness of fit of the vote model: numbers first, and the figures drawn from them; of a whole table, one test."""
+
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
+from scipy import linalg, stats
 
-from softlabel.validation import Array, as_counts_and_tau
+from softlabel.validation import Array, as_counts_and_tau, as_numbers
 from softlabel.vote_models import prediction_band
 
 
@@ -78,3 +81,60 @@ def plot_votes_against_expectation(counts: ArrayLike, tau: ArrayLike, alpha0: fl
         ax.plot(m * grid, limit, color="0.4", linestyle="--", linewidth=1)
     ax.plot(m * tau[:, 0], counts[:, 0], "o", color="C0", markersize=4, alpha=0.6, markeredgewidth=0)
     ax.set(xlabel="expected votes", ylabel="observed votes", xticks=range(m + 1), yticks=range(m + 1))
+
+
+class JointTest(NamedTuple):
+    """Chi-square test of several differences at once."""
+
+    statistic: float
+    df: int
+    pvalue: float
+
+
+def joint_test(difference: ArrayLike, cov: ArrayLike) -> JointTest:
+    """Test whether all differences are zero, when they are normal with a known covariance.
+
+    Parameters
+    ----------
+    difference : (k,) array_like
+        Such as the cells of a recomputed table minus those of the printed one.
+    cov : (k, k) array_like
+        Their covariance, positive definite. Cells that share training sets or a numerator are correlated, and to count them as
+        independent would be wrong in either direction.
+
+    Returns
+    -------
+    JointTest
+        ``statistic``, the squared length of the differences in units of their covariance; ``df``, k; and ``pvalue`` by the
+        chi-square distribution.
+
+    Raises
+    ------
+    ValueError
+        If arguments are not finite, their shapes do not fit, or cov is not symmetric and positive definite.
+
+    Notes
+    -----
+    A covariance that is itself estimated must come from many more replicates than there are differences.
+
+    Examples
+    --------
+    Two cells that share their noise differ by as much, in opposite directions:
+
+    >>> statistic, df, pvalue = joint_test([1, -1], [[1, 0.8], [0.8, 1]])
+    >>> round(statistic, 1), df, round(pvalue, 4)
+    (10.0, 2, 0.0067)
+    """
+    difference = as_numbers(difference, "difference", (1,))
+    cov = as_numbers(cov, "cov", (2,))
+    if cov.shape != 2 * difference.shape:
+        k = difference.size
+        raise ValueError(f"cov must be {k} by {k} for {k} differences, got shape {cov.shape}")
+    try:
+        if not np.allclose(cov, cov.T, rtol=1e-9, atol=0):
+            raise linalg.LinAlgError
+        whitened = linalg.solve_triangular(linalg.cholesky(cov, lower=True), difference, lower=True)
+    except linalg.LinAlgError:
+        raise ValueError("cov must be symmetric and positive definite") from None
+    statistic = float(whitened @ whitened)
+    return JointTest(statistic, difference.size, float(stats.chi2.sf(statistic, difference.size)))

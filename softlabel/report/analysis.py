@@ -58,7 +58,7 @@ def analyse_votes(
     level : float
         Of the intervals.
     rng : Generator, int or None
-        For the bootstrap and the choice of folds; by default always the same.
+        For the choice of folds; by default always the same.
 
     Returns
     -------
@@ -73,9 +73,10 @@ def analyse_votes(
     -----
     With M votes on an item, independent of the rest, the pooled fit carries E[M]^2 (1 + alpha0) / (E[M^2] + alpha0 E[M])
     times the information of one true label an item; equal numbers give Theorem 2 of Ahfock & McLachlan (2021). The factor
-    rises with alpha0, so that the ends of one interval give those of the other. Intervals of alpha0 hold the coefficients
-    fixed: percentiles of 2000 estimates by :func:`bootstrap_alpha0` up to 5000 items, its normal limit on the scale of log
-    alpha0 above.
+    rises with alpha0, so that the ends of one interval give those of the other. The estimate of alpha0 takes the fitted
+    coefficients as known, and tends to be too high; its interval, the default of :func:`alpha0_interval`, allows for their
+    error. There is none (0 to infinity) below 3 items of the rarer class for each coefficient, or if the features separate
+    the votes.
 
     Annotators are compared with all votes on the same items. If they are exchangeable, one of them gives a positive vote with
     probability s / m where s of m votes are positive, whatever the item is; the z values need no other assumption.
@@ -100,7 +101,7 @@ def analyse_votes(
     fit = _fit(X, counts)
     log.info("fitted %s coefficients to %s votes on %s items", len(fit.coef), f"{counts.sum():,.0f}", f"{len(X):,}")
     tau = fit.posterior(X)
-    alpha0, test = parts.overdispersion(counts, tau, level, rng)
+    alpha0, test = parts.overdispersion(fit, X, counts, tau, level)
     log.info("alpha0 is %s", alpha0)
     comparison, lacking = _comparison(data, rng)
     log.info("%s", lacking if comparison is None else "compared with other ways to make labels")

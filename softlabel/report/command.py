@@ -88,7 +88,7 @@ def parser() -> argparse.ArgumentParser:
     add("--cost-item", type=float, default=1.0, metavar="PRICE", help="price of an item, in the unit of --cost-vote (1)")
     add("--cost-vote", type=float, default=1.0, metavar="PRICE", help="price of a vote (1)")
     add("--level", type=float, default=0.95, help="level of the intervals (%(default)s)")
-    add("--seed", type=int, default=0, help="seed of the bootstrap and of the folds (%(default)s)")
+    add("--seed", type=int, default=0, help="seed of the folds (%(default)s)")
     add("-o", "--output", default="report.html", metavar="HTML", help="where the report goes (%(default)s)")
     add("--items", metavar="CSV", help="write a table of all items here, with the reason where one was not used")
     add("-q", "--quiet", action="store_true", help="no progress")

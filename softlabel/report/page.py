@@ -116,7 +116,8 @@ def _worth(report: "VoteReport") -> str:
     table = pd.DataFrame(rows, index=["value", "low", "high"]).T.rename_axis("quantity")
     out = _table(table.map(shown), f"Estimates with {report.level:.0%} intervals") + _note(
         "From the scatter of the votes alone, without the Dirichlet-multinomial, an item is worth "
-        f"{shown(report.efficiency_direct)} true labels. The intervals hold the coefficients fixed."
+        f"{shown(report.efficiency_direct)} true labels. The estimates take the fitted coefficients as known, which makes "
+        "them too high where items are few; the intervals allow for that."
     )
     if report.overdispersion is None:
         return out

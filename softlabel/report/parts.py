@@ -4,16 +4,21 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, ndtri
+from scipy.special import chdtrc
 
 from softlabel.efficiency import pooled_efficiency
 from softlabel.fits import LogisticFit
-from softlabel.overdispersion import OverdispersionTest, VoteTerms, alpha0_interval, estimate_alpha0, overdispersion_test
+from softlabel.overdispersion import (
+    FEWEST,
+    OverdispersionTest,
+    alpha0_interval,
+    estimate_alpha0,
+    overdispersion_test,
+    rarer_items,
+)
 from softlabel.validation import Array
 from softlabel.vote_models import dm_logpmf, share_in_band
 
-BOOTSTRAP_ITEMS = 5000  # above, the bootstrap's limit in closed form
-RESAMPLES = 2000  # so that the ends of an interval hardly depend on the seed
 SMALLEST = 1e-9  # alpha0 of unanimous votes, for probabilities
 
 
@@ -69,22 +74,17 @@ def direct_efficiency(fit: LogisticFit, X: pd.DataFrame, tau: Array) -> float:
 
 
 def overdispersion(
-    counts: Array, tau: Array, level: float, rng: np.random.Generator
+    fit: LogisticFit, X: pd.DataFrame, counts: Array, tau: Array, level: float
 ) -> tuple[Interval, OverdispersionTest | None]:
-    """alpha0 with its interval, and the test of alpha0 = inf; nan, 0 and inf where no item has two votes."""
+    """alpha0 with its interval, and the test of alpha0 = inf; nan, 0 and inf where no item has two votes.
+
+    0 and inf are also the ends where there is no maximum of the likelihood or too few items for an interval.
+    """
     if counts.sum(axis=1).max() < 2:
         return Interval(np.nan, 0.0, np.inf), None
-    best = estimate_alpha0(counts, tau).alpha0
-    if len(counts) <= BOOTSTRAP_ITEMS:
-        low, high = alpha0_interval(counts, tau, level, n_resamples=RESAMPLES, rng=rng)
-    elif not 0 < best < np.inf:
-        low, high = alpha0_interval(counts, tau, level, "likelihood")
-    else:  # scores of the items and their slope, on the scale of log alpha0
-        terms = VoteTerms(counts, tau)
-        before, scores, after = (terms.of_items(factor / best)[1] for factor in (1 - 1e-4, 1, 1 + 1e-4))
-        reach = -ndtri((1 - level) / 2) * np.sqrt((scores**2).sum()) / abs((after - before).sum() / 2e-4)
-        low, high = best * np.exp(-reach), best * np.exp(reach)
-    return Interval(best, float(low), float(high)), overdispersion_test(counts, tau)
+    enough = fit.separation == "none" and rarer_items(counts) >= FEWEST * len(fit.coef)
+    ends = alpha0_interval(counts, tau, X=X, level=level) if enough else (0.0, np.inf)
+    return Interval(estimate_alpha0(counts, tau).alpha0, *ends), overdispersion_test(counts, tau)
 
 
 def goodness_of_fit(counts: Array, tau: Array, alpha0: float) -> GoodnessOfFit:

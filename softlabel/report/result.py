@@ -11,7 +11,7 @@ import pandas as pd
 from softlabel.efficiency import pooled_efficiency
 from softlabel.fits import LogisticFit
 from softlabel.labellers import differing_annotators
-from softlabel.overdispersion import OverdispersionTest
+from softlabel.overdispersion import FEWEST, OverdispersionTest, rarer_items
 from softlabel.report import parts
 from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, shown
 from softlabel.validation import listed, optional
@@ -132,11 +132,12 @@ class VoteReport:
                 "taken together, are biased, and no number of votes makes up for that."
             )
         m, s = self.used["votes"], self.used["positive"]
-        rarer = min((s / m).sum(), ((m - s) / m).sum())
+        rarer = rarer_items(np.column_stack([s, m - s]))
         if rarer < FEW * q:
             found.append(
                 f"Few items: {shown(rarer)} items' worth of votes for the rarer class and {q} coefficients. Below {FEW} for "
-                "each coefficient, standard errors are too small and alpha0 tends to be too high."
+                "each coefficient, standard errors are too small and alpha0 tends to be too high; its interval allows for "
+                f"that, less and less well, and below {FEWEST} none is given."
             )
         if self.goodness_of_fit.pvalue < SMALL_P:
             found.append(

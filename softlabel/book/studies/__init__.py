@@ -5,10 +5,11 @@ the row holds beside them.
 """
 
 import ast
+import csv
 import hashlib
 import importlib
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
@@ -59,31 +60,42 @@ def head(name: str, root: Path = ROOT) -> str:
 
 
 def run(name: str, folder: Path = ROOT / "book" / "studies", n_jobs: int = -1) -> None:
-    """Write a study's file; rows that it has already, by the same code, stay."""
+    """Write a study's file; rows of its cells that it has already, by the same code, stay."""
     import joblib
     from tqdm import tqdm
 
-    study = importlib.import_module(f"softlabel.book.studies.{name}")
+    cells = {tuple(map(_text, c.values())): c for c in importlib.import_module(f"softlabel.book.studies.{name}").CELLS}
+    columns = len(next(iter(cells)))  # of the parameters
     path = folder / f"{name}.csv"
     lines = path.read_text("utf8").splitlines(keepends=True) if path.exists() else []
     if lines[:1] != [head(name)]:
         lines = [head(name)]
     if not lines[-1].endswith("\n"):  # half a row, where the study was interrupted
         lines.pop()
-    done = max(len(lines) - 2, 0)  # beside the hash and the names of the columns
-    left = study.CELLS[done:]
-    if not left:
+    names, *stored = list(csv.reader(lines[1:])) or [[]]
+    rows = {key: row for row in stored if (key := tuple(row[:columns])) in cells}
+    left = [key for key in cells if key not in rows]
+    if list(cells) == [tuple(row[:columns]) for row in stored]:
         return
+    study = importlib.import_module(f"softlabel.book.studies.{name}")
+
+    def write(file: TextIO, *rows: list[str]) -> None:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+        file.flush()
+
     with path.open("w", encoding="utf8") as file:
-        file.writelines(lines)
-        results = joblib.Parallel(n_jobs, return_as="generator")(joblib.delayed(study.cell)(**cell) for cell in left)
-        for cell, result in zip(left, tqdm(results, name, len(study.CELLS), initial=done), strict=True):
-            row = cell | result
-            if len(lines) == 1:
-                lines.append(",".join(row) + "\n")
-                file.write(lines[-1])
-            file.write(",".join(_text(value) for value in row.values()) + "\n")
-            file.flush()
+        file.write(head(name))
+        write(file, *[names] * bool(names), *rows.values())
+        results = joblib.Parallel(n_jobs, return_as="generator")(joblib.delayed(study.cell)(**cells[key]) for key in left)
+        for key, result in zip(left, tqdm(results, name, len(cells), initial=len(rows)), strict=True):
+            if not names:
+                names = [*cells[key], *result]
+                write(file, names)
+            rows[key] = [*key, *map(_text, result.values())]
+            write(file, rows[key])
+    with path.open("w", encoding="utf8") as file:  # in the order of the cells
+        file.write(head(name))
+        write(file, names, *(rows[key] for key in cells))
 
 
 def _text(value: Any) -> str:
