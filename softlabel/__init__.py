@@ -29,7 +29,7 @@ from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
 from softlabel.report import VoteReport, analyse_votes
 from softlabel.separation import find_separation
-from softlabel.validation import ConvergenceWarning, SeparationWarning, TruthWarning
+from softlabel.validation import ConvergenceWarning, SeparationWarning
 from softlabel.vote_models import (
     DirichletMultinomial,
     VoteModel,
@@ -40,7 +40,15 @@ from softlabel.vote_models import (
     share_in_band,
     variance_inflation,
 )
-from softlabel.worth import CombinedFit, Estimate, WorthOfVotes, choose_for_truth, fit_votes_and_truth, worth_of_votes
+from softlabel.worth import (
+    CombinedFit,
+    Estimate,
+    TruthWarning,
+    WorthOfVotes,
+    choose_for_truth,
+    fit_votes_and_truth,
+    worth_of_votes,
+)
 
 __version__ = "0.2.0"
 

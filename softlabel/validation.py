@@ -28,10 +28,6 @@ class ConvergenceWarning(UserWarning):
     """The iteration stopped before it converged."""
 
 
-class TruthWarning(UserWarning):
-    """The true labels, or the votes, say too little for an answer without reservation."""
-
-
 def place(name: str, index: tuple[int, ...], labels: list[Any] | None = None) -> str:
     """Words for a position in an argument: ``X[3, 1] (column 'size')``."""
     column = "" if labels is None else f" (column {labels[index[-1]]!r})"

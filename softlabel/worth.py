@@ -14,7 +14,6 @@ from softlabel.logistic import fit_logistic
 from softlabel.separation import separation_of
 from softlabel.validation import (
     Array,
-    TruthWarning,
     align,
     as_counts,
     as_features,
@@ -27,6 +26,10 @@ from softlabel.validation import (
 )
 
 FEW = 10  # true labels of a class, below which an answer has a reservation
+
+
+class TruthWarning(UserWarning):
+    """The true labels, or the votes, say too little for an answer without reservation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +269,8 @@ def worth_of_votes(
     the variances between items and within them. Floor and equal number follow, draw by draw. Lean, scale, tilt and floor
     are those of the votes' limit: what their sampling error adds is taken off. While it has a chance of (1 - level) / 2 that
     votes neither lean nor are tilted, the interval of the equal number reaches to where that alone would put its upper end.
+
+    The intervals hold on average over what the priors expect. For one given kind of votes they may cover less.
 
     Examples
     --------
