@@ -40,25 +40,39 @@ from softlabel.vote_models import (
     share_in_band,
     variance_inflation,
 )
+from softlabel.worth import (
+    CombinedFit,
+    Estimate,
+    TruthWarning,
+    WorthOfVotes,
+    choose_for_truth,
+    fit_votes_and_truth,
+    worth_of_votes,
+)
 
 __version__ = "0.2.0"
 
 __all__ = [
     "Alpha0Fit",
     "BatchFit",
+    "CombinedFit",
     "ConvergenceWarning",
     "DirichletMultinomial",
+    "Estimate",
     "FitLimit",
     "JointFit",
     "LogisticFit",
     "SeparationWarning",
+    "TruthWarning",
     "TwoClassNormal",
     "VoteDesign",
     "VoteModel",
     "VoteReport",
+    "WorthOfVotes",
     "alpha0_interval",
     "analyse_votes",
     "bootstrap_alpha0",
+    "choose_for_truth",
     "design_votes",
     "dm_logpmf",
     "estimate_alpha0",
@@ -67,6 +81,7 @@ __all__ = [
     "fit_limit",
     "fit_logistic",
     "fit_logistic_batch",
+    "fit_votes_and_truth",
     "godambe_information",
     "load_adult_content",
     "load_bluebirds",
@@ -85,4 +100,5 @@ __all__ = [
     "simulate_breast_cancer",
     "simulate_relative_efficiency",
     "variance_inflation",
+    "worth_of_votes",
 ]

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 import softlabel as sl
 from softlabel.datasets import DataFileError
 
-OURS = (sl.SeparationWarning, sl.ConvergenceWarning)
+OURS = (sl.SeparationWarning, sl.ConvergenceWarning, sl.TruthWarning)
 # What else an argument may be called by: its parts.
 OTHER_WORDS = {
     "y_or_counts": ["y", "counts", "votes?"],

@@ -30,7 +30,8 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "datasets": {"validation"},
     "tables": {"validation"},
     "experiments": STATISTICS | {"datasets"},
-    "worth": STATISTICS,
+    "belief": {"validation"},
+    "worth": STATISTICS | {"belief"},
     "labellers": STATISTICS | {"tables"},
     "classifier": STATISTICS,
 }

@@ -36,6 +36,8 @@ ITEMS = np.random.default_rng(0).normal(size=(50, 2))
 MANY = sl.sample_votes(np.column_stack([expit(ITEMS[:, 0]), expit(-ITEMS[:, 0])]), np.tile([1, 4], 25), 2.0, 1)
 FITTED = sl.fit_logistic(ITEMS, MANY).posterior(ITEMS)
 STUDY = {"ms": [3], "alphas": [2.0], "rng": 0, "n_jobs": 1, "memory": None}
+MANY, TRUE = np.random.default_rng(0).normal(size=(40, 2)), np.where(np.arange(40) < 30, np.arange(40) % 2, nan)
+MARKS = np.random.default_rng(1).integers(0, 4, (40, 2)) + 1
 REPORT = pd.DataFrame({"item": np.repeat(range(6), 3), "annotator": list("abc") * 6, "label": list("ynn" * 3 + "yyn" * 3)})
 
 # Every public function, and every method that takes an argument, with arguments that it answers.
@@ -71,6 +73,12 @@ CALLS = {
         sl.design_votes,
         dict(budget=20, cost_item=2, cost_vote=1, alpha0=5, n_items=10, cost_truth=3, min_items=1),
     ),
+    "fit_votes_and_truth": (sl.fit_votes_and_truth, dict(X=MANY, counts=MARKS, truth=TRUE)),
+    "worth_of_votes": (
+        sl.worth_of_votes,
+        dict(X=MANY, counts=MARKS, truth=TRUE, inclusion=np.full(40, 0.5), n_items=50, m=3, level=0.8, rng=0),
+    ),
+    "choose_for_truth": (sl.choose_for_truth, dict(weight=np.array([1.0, 2.0, 3.0]), k=2, rng=0)),
     "estimate_alpha0": (sl.estimate_alpha0, dict(counts=VOTES, tau=TAU)),
     "overdispersion_test": (sl.overdispersion_test, dict(counts=VOTES, tau=TAU)),
     "bootstrap_alpha0": (sl.bootstrap_alpha0, dict(counts=VOTES, tau=TAU, n_resamples=5, rng=0)),
@@ -268,6 +276,46 @@ BAD = {
         (np.column_stack([Y, 1 - Y]), "no item has more than one vote: alpha0 cannot be estimated"),
     ],
     ("fit_logistic", "method"): [(bad, "method") for bad in ("ml", None, np.array(["mle", "firth"]))],
+    **{
+        (name, "X"): [
+            (np.column_stack([MANY[:, 0], np.full(40, 3.0)]), "column 1.*constant"),
+            (MANY[:, [0, 0]], "X.*column 1.*same"),
+            (pd.DataFrame(MANY).set_axis(["a", "a"], axis=1), "X has more than one column named 'a'"),
+        ]
+        for name in ("fit_votes_and_truth", "worth_of_votes")
+    },
+    **{
+        (name, "counts"): [
+            *((put(MARKS, (1, 0), bad), rf"counts\[1, 0\] is {bad}") for bad in (-1, 2.5, nan, inf)),
+            (MARKS[:5], r"counts have shape \(5, 2\) but X has 40 items"),
+            (MARKS[:, [0, 1, 1]], r"counts have shape \(40, 3\)"),
+            (TRUE, "counts must be"),
+        ]
+        for name in ("fit_votes_and_truth", "worth_of_votes")
+    },
+    **{
+        (name, "truth"): [
+            *((put(TRUE, 3, bad), rf"truth\[3\] is {bad}.*1, 0 or nan") for bad in (2, -1, 0.5, inf)),
+            (TRUE[:5], r"truth has shape \(5,\) but X has 40"),
+            (TRUE[:, None], r"truth has shape \(40, 1\)"),
+            (list("01" * 20), "truth must be"),
+        ]
+        for name in ("fit_votes_and_truth", "worth_of_votes")
+    },
+    ("worth_of_votes", "truth"): [(np.full(40, nan), "truth has no true label"), (put(TRUE, 3, 2), r"truth\[3\] is 2")],
+    ("worth_of_votes", "inclusion"): [
+        *((put(np.full(40, 0.5), 3, bad), rf"inclusion\[3\] is {bad}") for bad in (0, -0.5, 1.5, nan, inf)),
+        (np.full(5, 0.5), r"inclusion has shape \(5,\) but X has 40"),
+        (0.5, r"inclusion has shape \(\)"),
+        ("all", "inclusion must be"),
+    ],
+    ("choose_for_truth", "weight"): [
+        *((put(np.ones(3), 1, bad), rf"weight\[1\] is {bad}") for bad in (0, -1, nan, inf)),
+        (np.ones((3, 2)), "weight must be 1-dimensional"),
+        ([], "weight has no elements"),
+    ],
+    ("choose_for_truth", "k"): [*at_least(1, r"\bk\b", 0), (4, "k is 4, but weight has only 3 items")],
+    ("worth_of_votes", "n_items"): at_least(4, "n_items", 3),
     **{
         (name, "X"): [(np.ones((4, 3)), "X.*3 columns")]
         for name in ("LogisticFit.posterior", "LogisticFit.predict", "JointFit.posterior")

@@ -1,0 +1,471 @@
+"""One rule from votes and true labels, and what votes are worth: known answers, by simulation and by quadrature."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+
+from softlabel import (
+    TruthWarning,
+    TwoClassNormal,
+    belief,
+    choose_for_truth,
+    fit_limit,
+    fit_logistic,
+    fit_logistic_batch,
+    fit_votes_and_truth,
+    godambe_information,
+    relative_efficiency,
+    sample_votes,
+    worth,
+    worth_of_votes,
+)
+
+MODEL = TwoClassNormal.canonical(2.0, p=3)
+RULE = np.array([0.0, 2.0, 0.0, 0.0])
+
+
+def with_votes(n, k, m=5, alpha0=3.0, rule=RULE, seed=0, model=MODEL):
+    """Items whose votes have the mean expit(rule'x), k of them with their true label."""
+    rng = np.random.default_rng(seed)
+    X, y = model.sample(n, rng)
+    mean = expit(rule[0] + X @ rule[1:])
+    counts = sample_votes(np.column_stack([mean, 1 - mean]), m, alpha0, rng)
+    return X, counts, np.where(np.arange(n) < k, y, np.nan)
+
+
+def best(X, y):
+    """Logarithm of the likelihood of true labels, as a function of the coefficients."""
+    x = np.column_stack([np.ones(len(X)), X])
+    return lambda b: log_expit(np.where(y == 1, 1, -1) * (x @ b)).sum()
+
+
+# ------------------------------------------------------------------ one rule from both
+
+
+def test_without_true_labels_it_is_the_rule_of_the_votes():
+    X, counts, truth = with_votes(200, 0)
+    fit, votes = fit_votes_and_truth(X, counts, truth), fit_logistic(X, counts)
+    np.testing.assert_allclose(fit.coef, votes.coef, rtol=0, atol=1e-12)  # rounding
+    assert fit.n_truths == 0 and fit.log_likelihood == 0 and fit.n_items == 200
+    # That the mean of the votes may be wrong is part of its uncertainty.
+    assert (fit.stderr() > votes.stderr()).all()
+
+
+def test_without_votes_it_is_firths_rule_of_the_true_labels():
+    X, counts, truth = with_votes(200, 40)
+    fit, truths = fit_votes_and_truth(X, 0 * counts, truth), fit_logistic(X[:40], truth[:40], method="firth")
+    np.testing.assert_array_equal(fit.coef, truths.coef)
+    np.testing.assert_array_equal(fit.cov(), truths.cov("model"))
+    assert (fit.n_items, fit.n_without_votes, fit.n_truths) == (40, 160, 40)
+    assert fit.log_likelihood == pytest.approx(best(X[:40], truth[:40])(fit.coef), rel=1e-12)
+
+
+def test_where_votes_and_truth_agree_it_is_close_to_the_efficient_fit():
+    """Efficient is the maximum of the likelihood of the true labels times the normal density of the votes' estimate."""
+    away, excess = [], {"combined": [], "efficient": [], "truths": []}
+    for seed in range(60):
+        X, counts, truth = with_votes(200, 80, seed=seed)
+        votes, likelihood = fit_logistic(X, counts), best(X[:80], truth[:80])
+        precision = np.linalg.inv(votes.cov())
+        efficient = minimize(
+            lambda b: (b - votes.coef) @ precision @ (b - votes.coef) / 2 - likelihood(b), votes.coef, method="BFGS"
+        ).x
+        rules = {
+            "combined": fit_votes_and_truth(X, counts, truth).coef,
+            "efficient": efficient,
+            "truths": fit_logistic(X[:80], truth[:80]).coef,
+        }
+        for name, coef in rules.items():
+            excess[name].append(MODEL.error_rate(coef) - MODEL.bayes_error())
+        away.append(rules["combined"] / np.linalg.norm(rules["combined"]) - efficient / np.linalg.norm(efficient))
+    mean = {name: np.mean(values) for name, values in excess.items()}
+    assert mean["combined"] - mean["efficient"] < (mean["truths"] - mean["efficient"]) / 5
+    assert np.sqrt(np.mean(np.square(away))) < 0.08  # of directions of length 1
+
+
+def test_where_they_disagree_it_goes_to_the_truth():
+    X, counts, truth = with_votes(4000, 2000, rule=np.array([1.0, 2.0, 1.5, 0.0]), m=20)
+    fit, votes, truths = fit_votes_and_truth(X, counts, truth), fit_logistic(X, counts), fit_logistic(X[:2000], truth[:2000])
+    assert np.abs(fit.coef - truths.coef).max() < 0.1 < 1 < np.abs(votes.coef - truths.coef).max()
+
+
+def test_inverted_votes_are_turned_round():
+    X, counts, truth = with_votes(500, 200)
+    fit = fit_votes_and_truth(X, counts[:, ::-1], truth)
+    assert MODEL.error_rate(fit.coef) - MODEL.bayes_error() < 0.02
+    answer = worth_of_votes(X, counts[:, ::-1], truth, rng=0)
+    assert answer.scale.high < 0 and answer.floor.low > 0.5 and answer.error.low > 0.7
+
+
+def moved(X, counts, truth, how):
+    A = np.array([[1, 2, 0], [0, 0.1, 0], [5, 0, 10]])
+    order = np.random.default_rng(1).permutation(len(X))
+    return {
+        "order": (X[order], counts[order], truth[order]),
+        "units": (X * [1e-4, 1, 1e5] + [7, 0, 1e6], counts, truth),
+        "combined features": (X @ A, counts, truth),
+        "classes exchanged": (X, counts[:, ::-1], 1 - truth),
+        "items that nobody knows": (np.vstack([X, X]), np.vstack([counts, 0 * counts]), np.r_[truth, truth * np.nan]),
+    }[how], order
+
+
+@pytest.mark.parametrize("how", ["order", "units", "combined features", "classes exchanged", "items that nobody knows"])
+def test_what_does_not_change_the_rule(how):
+    data = with_votes(150, 50, seed=4)
+    (X, counts, truth), order = moved(*data, how)
+    expected = fit_votes_and_truth(*data).linear_predictor(data[0])
+    eta = fit_votes_and_truth(X, counts, truth).linear_predictor(X)[:150]
+    expected = {"order": expected[order], "classes exchanged": -expected}.get(how, expected)
+    np.testing.assert_allclose(eta, expected, rtol=1e-6, atol=1e-6)  # cancellation within 1e6 +- 1
+
+
+def test_pandas_objects_are_matched_and_named():
+    X, counts, truth = with_votes(100, 30)
+    frame = pd.DataFrame(X, columns=["size", "shape", "age"], index=[f"i{k}" for k in range(100)])
+    series = pd.Series(truth, index=frame.index).iloc[::-1]
+    votes = pd.DataFrame(counts, index=frame.index).sample(frac=1, random_state=0)
+    fit = fit_votes_and_truth(frame, votes, series)
+    np.testing.assert_allclose(fit.coef, fit_votes_and_truth(X, counts, truth).coef, rtol=1e-12)
+    assert fit.feature_names == ["size", "shape", "age"] and "30 true labels" in repr(fit) and "shape" in repr(fit)
+    nullable = pd.Series(pd.array([None if np.isnan(t) else int(t) for t in truth], dtype="Int64"), index=frame.index)
+    np.testing.assert_array_equal(fit_votes_and_truth(frame, votes, nullable).coef, fit.coef)
+
+
+def test_modes_and_posterior_are_those_of_a_quadrature():
+    """One feature: theta = (a, s), and the mixture of four models on a grid."""
+    model = TwoClassNormal.canonical(1.5, p=1)
+    X, counts, truth = with_votes(120, 40, rule=np.array([0.4, 1.5]), model=model)
+    votes = fit_logistic(X, counts)
+    found = belief.Belief.of(X, votes.coef, votes.cov(), truth, (~np.isnan(truth)).astype(float))
+    a, s = np.linspace(-2.5, 2.5, 401), np.linspace(-1.5, 5, 401)
+    theta = np.stack(np.meshgrid(a, s, indexing="ij"), axis=-1).reshape(-1, 2)
+    eta = votes.linear_predictor(X[:40])
+    logit = theta @ np.stack([np.ones(40), eta])
+    likelihood = log_expit(np.where(truth[:40] == 1, logit, -logit)).sum(axis=1)
+    prior = {0.0: 0.2, 0.25: 0.35, 0.7: 0.35, 2.0: 0.1}
+    log_weight, mean, square = [], [], []
+    for precision, lean in zip(found.precision, belief.LEANS):
+        away = theta - [0, 1]
+        log_density = likelihood - np.einsum("ni,ij,nj->n", away, precision, away) / 2 + np.linalg.slogdet(precision)[1] / 2
+        density = np.exp(log_density - log_density.max())
+        log_weight.append(np.log(density.sum()) + log_density.max() + np.log(prior[lean]))
+        mean.append(density @ theta / density.sum())
+        square.append(density @ theta**2 / density.sum())
+    weight = np.exp(np.array(log_weight) - np.max(log_weight))
+    weight /= weight.sum()
+    np.testing.assert_allclose(np.exp(found.log_weight), weight, atol=0.02)  # Laplace's approximation
+    expected, sd = weight @ mean, np.sqrt(weight @ square - (weight @ mean) ** 2)
+    drawn = np.concatenate([found.draw(np.random.default_rng(seed))[0] for seed in range(10)])
+    np.testing.assert_allclose((drawn.mean(axis=0) - expected) / sd, 0, atol=0.05)  # some three standard errors
+    np.testing.assert_allclose(drawn.std(axis=0), sd, rtol=0.05)
+    to_theta = belief.coordinates(X, votes.coef)[1]
+    cov = found.coef_and_cov()[1]
+    coefs = drawn @ found.to_coef
+    np.testing.assert_allclose(np.cov(coefs.T), cov, rtol=0.2)  # Laplace's approximation
+    np.testing.assert_allclose(found.sampling, to_theta @ votes.cov() @ to_theta.T, rtol=1e-6)
+
+
+@pytest.mark.parametrize("q", [2, 5])
+def test_probabilities_of_the_models(q):
+    drift, log_prior = belief._models(q)
+    prior = np.exp(log_prior)
+    assert prior.sum() == pytest.approx(1) and prior[0] == pytest.approx(0.2) and (drift[0] == np.eye(1, q, 1) * 0.7).all()
+    assert prior[(drift == drift.max(axis=0))[:, [0, *range(2, q)]].any(axis=1)].sum() == pytest.approx(0.1)
+
+
+def test_votes_twice_too_extreme_are_right_but_for_their_scale():
+    X, counts, truth = with_votes(400, 400, m=2, alpha0=np.inf, rule=2 * RULE)
+    votes = fit_logistic(X, counts)
+    found = belief.Belief.of(X, votes.coef, votes.cov(), truth, np.ones(400))
+    assert found.scale == pytest.approx(0.5, abs=0.1)
+    # Without lean and tilt, theta is the limit of the votes' estimate on the scale of the truth.
+    np.testing.assert_allclose(np.linalg.inv(found.precision[0]), found.scale**2 * found.sampling + np.diag([0, 0.49, 0, 0]))
+    theta, error, model = found.draw(np.random.default_rng(0))
+    np.testing.assert_allclose(theta[model == 0][:, [0, 2, 3]], error[model == 0][:, [0, 2, 3]], atol=1e-6)
+    limit = fit_limit(MODEL, lambda eta: expit(2 * eta), lambda eta: expit(2 * eta) * expit(-2 * eta) / 2)
+    answer = worth_of_votes(X, counts, truth, rng=0)
+    assert answer.equal_number.low < 400 * limit.relative_efficiency < answer.equal_number.high
+
+
+def test_new_items_are_not_those_in_hand():
+    """Were theta known, the error rate on new items would still be a mean over other ones."""
+    X, counts, truth = with_votes(300, 300)
+    votes = fit_logistic(X, counts)
+    found = belief.Belief.of(X, votes.coef, votes.cov(), truth, np.full(300, 1e4))
+    cov = belief.cov_of_votes(found.z, counts, None, np.random.default_rng(0))
+    error = found.quantities(cov, 300, np.random.default_rng(0), True)["error"]
+    tau = expit(found.z @ found.mode[0])
+    of_items = np.where(found.z[:, 1] > 0, 1 - tau, tau)
+    assert error.std() == pytest.approx(of_items.std() / np.sqrt(300), rel=0.1)
+    assert error.mean() == pytest.approx(of_items.mean(), abs=0.002)
+
+
+def test_the_votes_rule_has_the_covariance_of_overdispersed_votes():
+    X, counts, _ = with_votes(300, 0)
+    coef, cov = worth._votes_rule(X, counts)
+    np.testing.assert_array_equal(coef, fit_logistic(X, counts).coef)
+    np.testing.assert_array_equal(cov, fit_logistic(X, counts).cov("sandwich"))
+
+
+def test_unequal_probabilities_make_fewer_labels_of_many():
+    known, inclusion = np.array([True, True, False, True]), np.array([0.1, 0.2, np.nan, 0.4])
+    weight = worth._weights(known, inclusion)
+    np.testing.assert_allclose(weight, np.array([4, 2, 0, 1]) * 7 / 21, rtol=1e-12)  # 1 / inclusion; sum^2 / sum of squares
+
+
+def test_coordinates_are_eta_and_what_is_uncorrelated_with_it():
+    X, counts, _ = with_votes(300, 0, rule=np.array([1.0, 2.0, -1.0, 0.5]))
+    X = X * [1e-3, 1, 50] + [5, 0, 1e3]
+    coef = fit_logistic(X, counts).coef
+    to_coef, to_theta = belief.coordinates(X, coef)
+    z = to_coef[:, :1].T + X @ to_coef[:, 1:].T
+    np.testing.assert_allclose(z[:, 1], coef[0] + X @ coef[1:], rtol=1e-9, atol=1e-9)
+    scatter = np.cov(z[:, 1:].T, bias=True)
+    np.testing.assert_allclose(scatter[1:, 1:], np.eye(2), atol=1e-8)
+    np.testing.assert_allclose(scatter[0, 1:], 0, atol=1e-8)
+    np.testing.assert_allclose(z[:, 2:].mean(axis=0), 0, atol=1e-8)
+    np.testing.assert_allclose(to_theta @ coef, [0, 1, 0, 0], atol=1e-8)
+    np.testing.assert_allclose(to_theta @ to_coef.T, np.eye(4), atol=1e-8)
+
+
+# ------------------------------------------------------------------ expected errors
+
+
+def test_signed_roots_are_those_of_the_constrained_maximum():
+    rng = np.random.default_rng(0)
+    z = np.column_stack([np.ones(150), rng.normal(size=(150, 2))])
+    theta = np.array([0.3, 1.2, -0.5])
+    tau = expit(z @ theta)
+    points = z[:12]
+    roots, form = belief.signed_roots(points, z, theta)
+
+    def loss(b):
+        return -(tau * log_expit(z @ b) + (1 - tau) * log_expit(-z @ b)).mean()
+
+    for k, point in enumerate(points):
+        basis = np.linalg.svd(point[None])[2][1:]
+        constrained = minimize(lambda c: loss(c @ basis), basis @ theta, method="BFGS", options={"gtol": 1e-8}).fun
+        expected = np.sign(point @ theta) * np.sqrt(2 * (constrained - loss(theta)))
+        assert roots[k] == pytest.approx(expected, rel=0.01)  # two Newton steps
+    information = (z.T * (tau * (1 - tau))) @ z / len(z)
+    np.testing.assert_allclose(form, np.einsum("ni,ij,nj->n", points, np.linalg.inv(information), points), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_expected_error_of_true_labels_is_that_of_simulations(n):
+    """Votes as good as one true label: their expected excess is that of true labels, and their number the same."""
+    X, _ = MODEL.sample(400, rng=1)
+    z = np.column_stack([np.ones(400), X])
+    tau = expit(z @ RULE)
+    information = (z.T * (tau * (1 - tau))) @ z / len(z)
+    excess, number = belief.equal(z, z, RULE, RULE, np.linalg.inv(information), n)
+    assert number == pytest.approx(n, rel=0.01)  # interpolation
+    half = belief.equal(z, z, RULE, RULE, 2 * np.linalg.inv(information), n)[1]
+    assert half - 3 == pytest.approx((n - 3) / 2, rel=0.01)
+    items = np.random.default_rng(2).integers(0, 400, (1500, n))
+    y = np.random.default_rng(3).random(items.shape) < tau[items]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # separated ones: their direction is as good as another
+        rules = fit_logistic_batch(X[items], y).coef
+    wrong = (rules[:, :1] + rules[:, 1:] @ X.T > 0) != (tau > 0.5)
+    simulated = (wrong * np.abs(2 * tau - 1)).mean(axis=1)
+    assert excess == pytest.approx(simulated.mean(), rel=0.06)  # seen: 1 to 3%; one standard error is 1.5%
+
+
+@pytest.mark.parametrize("m", [1, 3, 20])
+def test_covariance_of_votes_for_another_number_of_them(m):
+    """That of Theorem 1, from votes of which there are five an item."""
+    X, counts, _ = with_votes(6000, 0)
+    z = np.column_stack([np.ones(len(X)), fit_logistic(X, counts).linear_predictor(X), X[:, 1:]])
+    covs = belief.cov_of_votes(z, counts, m, np.random.default_rng(0))
+    tau = expit(z[:, 1])
+    fisher = (z.T * (tau * (1 - tau))) @ z / len(z)
+    expected = np.linalg.inv(godambe_information(fisher, m, 3.0))
+    np.testing.assert_allclose(np.diag(covs.mean(axis=0)), np.diag(expected), rtol=0.08)
+    if m == 20:  # unequal numbers
+        in_hand = belief.cov_of_votes(z, np.vstack([counts[:3000], 2 * counts[3000:]]), None, np.random.default_rng(0))
+        bound = relative_efficiency(5, 3.0)
+        assert (np.diag(in_hand.mean(axis=0)) > np.diag(np.linalg.inv(bound * fisher))).all()
+
+
+# ------------------------------------------------------------------ what votes are worth
+
+
+def test_wrong_mean_is_found_and_taken_apart():
+    """Votes of which lean, scale, tilt, error and floor are known exactly."""
+    wrong = np.array([0.3, 3.0, 1.0, 0.0])
+    X, counts, truth = with_votes(6000, 6000, m=20, alpha0=5.0, rule=wrong, seed=1)
+    answer = worth_of_votes(X, counts, truth, rng=0)
+    # logit tau = 2 x1 = a + s (0.3 + 3 x1 + x2) + d t, where t is uncorrelated with 3 x1 + x2; the variances are 2 and 1.
+    variance = 9 * 2 + 1
+    s = 2 * 3 * 2 / variance
+    tilt = np.sqrt(4 * 2 - s**2 * variance)
+    error = MODEL.error_rate(wrong)
+    known = {"lean": -0.3 * s, "scale": s, "tilt": tilt, "error": error, "floor": error - MODEL.bayes_error()}
+    for name, value in known.items():
+        estimate = getattr(answer, name)
+        assert estimate.low < value < estimate.high, name
+        assert estimate.value == pytest.approx(value, abs={"tilt": 0.12, "scale": 0.08, "lean": 0.15}.get(name, 0.012)), name
+    # As many true labels err as much: the expected error of their rules, by simulation.
+    low, _, high = sorted(map(int, answer.equal_number))
+    for n, sign in ((low, 1), (high, -1)):
+        items, y = MODEL.sample(n, rng=n, size=2000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # separated ones: their direction is as good as another
+            excess = MODEL.error_rate(fit_logistic_batch(items, y).coef) - MODEL.bayes_error()
+        assert sign * (excess.mean() - known["floor"]) > -2 * excess.std() / np.sqrt(2000)
+    assert high < 2 * low
+
+
+def test_votes_of_the_right_mean_have_no_floor_and_the_worth_of_the_formula():
+    X, counts, truth = with_votes(1500, 1500)
+    answer = worth_of_votes(X, counts, truth, rng=0)
+    assert answer.floor.low == answer.lean.low * answer.tilt.low == 0 and answer.floor.high < 0.01
+    promised = 1500 * relative_efficiency(5, 3.0)
+    assert answer.equal_number.low < promised < answer.equal_number.high
+
+
+@pytest.mark.parametrize("rule", [RULE, np.array([0.6, 3.0, 1.5, 0.0])])
+def test_coverage(rule, monkeypatch):
+    monkeypatch.setattr(belief, "COSTLY_DRAWS", 5)  # of the equal number, which is not looked at
+    inside = []
+    for seed in range(40):
+        X, counts, truth = with_votes(300, 60, rule=rule, seed=seed)
+        answer = worth_of_votes(X, counts, truth, rng=0)
+        error = MODEL.error_rate(fit_logistic(X, counts).coef)
+        floor = MODEL.error_rate(rule) - MODEL.bayes_error()
+        inside.append([answer.error.low <= error <= answer.error.high, answer.floor.low <= floor <= answer.floor.high])
+    assert (np.mean(inside, axis=0) >= 0.8).all()  # nominal 0.9; one standard error of 40 is 0.05
+
+
+def test_another_number_of_votes_and_items():
+    X, counts, truth = with_votes(800, 400)
+    few, more, many = (worth_of_votes(X, counts, truth, n_items=100, m=m, rng=0) for m in (1, 5, 50))
+    assert few.error.value > more.error.value > many.error.value
+    assert few.equal_number.value < more.equal_number.value < many.equal_number.value < 100 * (1 + 3.0) * 1.5
+    assert (few.n_items, few.m) == (100, 1)
+    with pytest.raises(ValueError, match=r"no item in counts .* another m"):
+        worth_of_votes(X, np.eye(2)[np.argmin(counts, axis=1)], truth, m=2)
+
+
+@pytest.mark.parametrize("how", ["order", "units"])
+def test_what_does_not_change_the_worth(how):
+    data = with_votes(200, 60, rule=np.array([0.5, 2, 1, 0]))
+    expected = worth_of_votes(*data, rng=0)
+    answer = worth_of_votes(*moved(*data, how)[0], rng=0)
+    for name in ("error", "lean", "scale", "tilt", "floor"):
+        np.testing.assert_allclose(getattr(answer, name), getattr(expected, name), rtol=1e-4, atol=1e-4)
+
+
+def test_truths_chosen_with_unequal_probabilities(monkeypatch):
+    """Labellers see more than the features, and where they disagree the truth is uncertain. Choosing such items for true
+    labels makes the error look larger, unless the probabilities are told."""
+    monkeypatch.setattr(belief, "COSTLY_DRAWS", 5)
+    model = TwoClassNormal([1.0, 0, 1.5], [-1.0, 0, -1.5], np.eye(3))
+    seen = TwoClassNormal([1.0, 0], [-1.0, 0], np.eye(2))
+    bias = {"with": [], "without": []}
+    for seed in range(20):
+        X, counts, y = with_votes(800, 800, rule=model.coef, seed=seed, m=5, model=model)
+        chosen, inclusion = choose_for_truth(np.where(counts.min(axis=1) > 0, 6, 1), 300, rng=1000 + seed)
+        truth = np.full(800, np.nan)
+        truth[chosen] = y[chosen]
+        error = seen.error_rate(fit_logistic(X[:, :2], counts).coef)
+        bias["with"].append(worth_of_votes(X[:, :2], counts, truth, inclusion=inclusion, rng=0).error.value - error)
+        bias["without"].append(worth_of_votes(X[:, :2], counts, truth, rng=0).error.value - error)
+    z = {name: np.mean(values) / np.std(values) * np.sqrt(20) for name, values in bias.items()}
+    assert abs(z["with"]) < 3 and z["without"] > 5
+    X, counts, truth = with_votes(200, 60)
+    same = worth_of_votes(X, counts, truth, inclusion=np.full(200, 0.3), rng=0)
+    np.testing.assert_allclose(same.error, worth_of_votes(X, counts, truth, rng=0).error, rtol=1e-9)
+
+
+def test_items_are_chosen_with_the_probabilities_that_are_told():
+    weight = np.array([1.0, 2, 3, 4, 50, 60, 0.5])
+    rng, counts = np.random.default_rng(0), np.zeros(7)
+    for _ in range(4000):
+        chosen, inclusion = choose_for_truth(weight, 4, rng)
+        assert len(set(chosen)) == 4 and list(chosen) == sorted(chosen)
+        counts[chosen] += 1
+    np.testing.assert_allclose(inclusion, np.r_[np.array([1, 2, 3, 4]) * 2 / 10.5, 1, 1, 1 / 10.5], rtol=1e-12)
+    np.testing.assert_allclose(counts / 4000, inclusion, atol=0.03)  # four standard errors
+    assert list(choose_for_truth(weight, 7, rng)[0]) == list(range(7)) and (choose_for_truth(weight, 7)[1] == 1).all()
+
+
+def test_answer_in_words():
+    X, counts, truth = with_votes(200, 60)
+    answer = worth_of_votes(X, counts, truth, level=0.8, rng=0)
+    text = repr(answer)
+    assert "200 items, 5 votes each; 60 true labels; 80% intervals" in text
+    for name in ("error", "lean", "scale", "tilt", "floor", "equal_number"):
+        estimate = getattr(answer, name)
+        assert estimate.low <= estimate.value <= estimate.high and str(estimate) in text
+    assert worth_of_votes(X, counts, truth, level=0.95, rng=0).error.high > answer.error.high
+
+
+# ------------------------------------------------------------------ reservations
+
+
+def test_few_true_labels_of_a_class():
+    X, counts, truth = with_votes(200, 18)
+    with pytest.warns(TruthWarning, match="only [1-9] true labels of class") as caught:
+        answer = worth_of_votes(X, counts, truth, rng=0)
+    assert [str(w.message) for w in caught] == list(answer.reservations) and caught[0].filename == __file__
+    assert "but: truth has only" in repr(answer)
+
+
+def test_true_labels_of_one_class():
+    X, counts, truth = with_votes(200, 30)
+    truth = np.where(np.isnan(truth), np.nan, 1.0)
+    with pytest.warns(TruthWarning, match="truth are 1"):
+        fit = fit_votes_and_truth(X, counts, truth)
+    assert np.isfinite(fit.coef).all() and np.isfinite(fit.stderr()).all()
+    with pytest.warns(TruthWarning, match="only 0 true labels of class 0"):
+        answer = worth_of_votes(X, counts, truth, rng=0)
+    assert 0 < answer.error.low < answer.error.high < 1
+
+
+def test_true_labels_that_a_feature_separates():
+    X, counts, truth = with_votes(200, 40)
+    truth = np.where(np.isnan(truth), np.nan, X[:, 0] > 0)
+    with pytest.warns(TruthWarning, match="separate the true labels"):
+        answer = worth_of_votes(X, counts, truth, rng=0)
+    assert answer.error.low < answer.error.high < 0.3
+    assert np.abs(fit_votes_and_truth(X, counts, truth).coef).max() < 10
+
+
+def test_true_labels_on_items_without_votes():
+    X, counts, truth = with_votes(200, 60)
+    counts[50:120] = 0
+    with pytest.warns(TruthWarning, match="10 true labels in truth are on items without votes"):
+        answer = worth_of_votes(X, counts, truth, rng=0)
+    assert answer.n_items == 130 and answer.n_truths == 60
+
+
+def test_votes_that_a_feature_separates():
+    X, counts, truth = with_votes(200, 60)
+    counts = np.column_stack([X[:, 0] > 0.1, X[:, 0] <= 0.1]) * 3
+    with pytest.warns(TruthWarning, match="separate the votes in counts"):
+        fit = fit_votes_and_truth(X, counts, truth)
+    assert MODEL.error_rate(fit.coef) < 0.25
+
+
+def test_votes_that_say_nothing():
+    X, _, truth = with_votes(200, 100)
+    fit = fit_votes_and_truth(X, np.ones((200, 2)), truth)
+    assert MODEL.error_rate(fit.coef) < 0.25 and np.isfinite(fit.stderr()).all()
+    assert worth_of_votes(X, np.ones((200, 2)), truth, rng=0).error.high <= 1
+
+
+def test_nothing_to_tell_it_from():
+    X, counts, truth = with_votes(200, 60)
+    for function, data, message in (
+        (fit_votes_and_truth, (X, 0 * counts, truth * np.nan), "counts has no vote and truth no true label"),
+        (worth_of_votes, (X, counts, truth * np.nan), "truth has no true label"),
+        (worth_of_votes, (X, 0 * counts, truth), "counts has no votes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            function(*data)
