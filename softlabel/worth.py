@@ -69,7 +69,7 @@ def fit_votes_and_truth(X: ArrayLike, counts: ArrayLike, truth: ArrayLike) -> Co
     counts : (n, 2) array_like
         Votes for the positive and the negative class.
     truth : (n,) array_like
-        True labels, 1 for the positive class and 0; nan where unknown. They may be on items with or without votes.
+        True labels, 1 for the positive class and 0; ``np.nan`` where unknown. They may be on items with or without votes.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def worth_of_votes(
     counts : (n, 2) array_like
         Votes for the positive and the negative class.
     truth : (n,) array_like
-        True labels, 1 for the positive class and 0; nan where unknown. Items must have been chosen for them at random.
+        True labels, 1 for the positive class and 0; ``np.nan`` where unknown. Items must have been chosen for them at random.
     inclusion : (n,) array_like, optional
         Probability of each item to be chosen for a true label, if they differ, as from :func:`choose_for_truth`; read where
         ``truth`` is known.

@@ -36,7 +36,7 @@ ITEMS = np.random.default_rng(0).normal(size=(50, 2))
 MANY = sl.sample_votes(np.column_stack([expit(ITEMS[:, 0]), expit(-ITEMS[:, 0])]), np.tile([1, 4], 25), 2.0, 1)
 FITTED = sl.fit_logistic(ITEMS, MANY).posterior(ITEMS)
 STUDY = {"ms": [3], "alphas": [2.0], "rng": 0, "n_jobs": 1, "memory": None}
-MANY, TRUE = np.random.default_rng(0).normal(size=(40, 2)), np.where(np.arange(40) < 30, np.arange(40) % 2, nan)
+JUDGED, TRUE = np.random.default_rng(0).normal(size=(40, 2)), np.where(np.arange(40) < 30, np.arange(40) % 2, nan)
 MARKS = np.random.default_rng(1).integers(0, 4, (40, 2)) + 1
 REPORT = pd.DataFrame({"item": np.repeat(range(6), 3), "annotator": list("abc") * 6, "label": list("ynn" * 3 + "yyn" * 3)})
 
@@ -73,10 +73,10 @@ CALLS = {
         sl.design_votes,
         dict(budget=20, cost_item=2, cost_vote=1, alpha0=5, n_items=10, cost_truth=3, min_items=1),
     ),
-    "fit_votes_and_truth": (sl.fit_votes_and_truth, dict(X=MANY, counts=MARKS, truth=TRUE)),
+    "fit_votes_and_truth": (sl.fit_votes_and_truth, dict(X=JUDGED, counts=MARKS, truth=TRUE)),
     "worth_of_votes": (
         sl.worth_of_votes,
-        dict(X=MANY, counts=MARKS, truth=TRUE, inclusion=np.full(40, 0.5), n_items=50, m=3, level=0.8, rng=0),
+        dict(X=JUDGED, counts=MARKS, truth=TRUE, inclusion=np.full(40, 0.5), n_items=50, m=3, level=0.8, rng=0),
     ),
     "choose_for_truth": (sl.choose_for_truth, dict(weight=np.array([1.0, 2.0, 3.0]), k=2, rng=0)),
     "estimate_alpha0": (sl.estimate_alpha0, dict(counts=VOTES, tau=TAU)),
@@ -278,9 +278,9 @@ BAD = {
     ("fit_logistic", "method"): [(bad, "method") for bad in ("ml", None, np.array(["mle", "firth"]))],
     **{
         (name, "X"): [
-            (np.column_stack([MANY[:, 0], np.full(40, 3.0)]), "column 1.*constant"),
-            (MANY[:, [0, 0]], "X.*column 1.*same"),
-            (pd.DataFrame(MANY).set_axis(["a", "a"], axis=1), "X has more than one column named 'a'"),
+            (np.column_stack([JUDGED[:, 0], np.full(40, 3.0)]), "column 1.*constant"),
+            (JUDGED[:, [0, 0]], "X.*column 1.*same"),
+            (pd.DataFrame(JUDGED).set_axis(["a", "a"], axis=1), "X has more than one column named 'a'"),
         ]
         for name in ("fit_votes_and_truth", "worth_of_votes")
     },
