@@ -384,7 +384,11 @@ def _arguments(X: ArrayLike, counts: ArrayLike, truth: ArrayLike) -> tuple[Array
 
 
 def _check_truth(truth: ArrayLike, n: int) -> Array:
-    array = as_parameter(truth, "truth", scalar=False)
+    try:
+        array = as_parameter(truth, "truth", scalar=False)
+    except ValueError:
+        kind = f"{type(truth).__name__} {getattr(truth, 'dtype', '')}".strip()
+        raise ValueError(f"truth must hold the numbers 1 and 0, and nan where unknown, got {kind}") from None
     if array.shape != (n,):
         raise ValueError(f"truth has shape {array.shape} but X has {n} items: one true label an item, nan where unknown")
     wrong = ~((array == 0) | (array == 1) | np.isnan(array))

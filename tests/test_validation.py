@@ -298,7 +298,8 @@ BAD = {
             *((put(TRUE, 3, bad), rf"truth\[3\] is {bad}.*1, 0 or nan") for bad in (2, -1, 0.5, inf)),
             (TRUE[:5], r"truth has shape \(5,\) but X has 40"),
             (TRUE[:, None], r"truth has shape \(40, 1\)"),
-            (list("01" * 20), "truth must be"),
+            (list("01" * 20), "truth must hold the numbers 1 and 0, .* got list"),
+            (np.array(list("01" * 20)), "truth must hold the numbers 1 and 0, .* got ndarray <U1$"),
         ]
         for name in ("fit_votes_and_truth", "worth_of_votes")
     },
