@@ -443,17 +443,19 @@ def _who_voted(votes: pd.DataFrame, counts: Array, *given: ArrayLike) -> Who:
     first = given[1].columns[0] if isinstance(given[1], pd.DataFrame) else 1
     table = read_votes(votes, first if isinstance(first, str) else 1, "keep")
     if not items.is_unique:
-        raise ValueError(f"the index has item {items[items.duplicated()][0]!r} more than once: votes cannot be matched to it")
+        raise ValueError(
+            f"the index has item {listed(items[items.duplicated()][:1])} more than once: votes cannot be matched to it"
+        )
     rows = items.get_indexer(table.items)
     if (rows < 0).any():
-        raise ValueError(f"votes has item {table.items[int(np.argmin(rows))]!r}, but the items are {listed(items)}")
+        raise ValueError(f"votes has item {listed(table.items[rows < 0][:1])}, but the items are {listed(items)}")
     counted = np.zeros(counts.shape)
     np.add.at(counted, (rows[table.item], 1 - table.positive), 1)
     wrong = (counted != counts).any(axis=1)
     if wrong.any():
         k = int(np.argmax(wrong))
         there, here = (f"{a:g} positive and {b:g} negative" for a, b in (counted[k], counts[k]))
-        raise ValueError(f"votes has {there} votes on item {items[k]!r}, but counts has {here} ones")
+        raise ValueError(f"votes has {there} votes on item {listed(items[[k]])}, but counts has {here} ones")
     annotator = np.unique(table.annotator, return_inverse=True)[1]  # without those who have no vote
     if not annotator.any():
         raise ValueError("votes are all by one annotator: how annotators differ cannot be told from them")
