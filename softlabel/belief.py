@@ -65,9 +65,9 @@ def pairs_of_votes(z: Array, tau: Array, load: Array, who: Who) -> Array:
 
 
 def nearest_cov(matrix: Array) -> Array:
-    """The nearest symmetric matrix without negative eigenvalues."""
+    """The nearest matrix without negative eigenvalues, for each of (..., q, q) symmetric ones."""
     value, vector = np.linalg.eigh(matrix)
-    nearest: Array = (vector * np.maximum(value, 0)) @ vector.T
+    nearest: Array = (vector * np.maximum(value, 0)[..., None, :]) @ vector.swapaxes(-1, -2)
     return nearest
 
 
@@ -82,11 +82,13 @@ def cov_of_votes(
     votes = counts.sum(axis=1)
     share, tau = counts[:, 0] / votes, expit(z[:, 1])
     squared, several = (share - tau) ** 2, votes > 1
+    shared = np.zeros((COSTLY_DRAWS, 1, 1))
     if who is not None:
         pairs = pairs_of_votes(z, tau, 1 / (np.full(len(z), votes.mean()) if m is None else votes), who)
         each, others = np.bincount(who.annotator), size - 1
-        fewer = others / max(others, each @ each / each.sum() - 1)  # an annotator votes on no more items than there are
+        fewer = others / max(others, each @ each / each.sum() - 1, 1)  # an annotator votes on no more items than there are
         pairs *= fewer * votes.mean() / (m or votes.mean()) * len(pairs) / len(z)
+        shared = nearest_cov(np.tensordot(rng.dirichlet(np.ones(len(pairs)), COSTLY_DRAWS), pairs, 1))
     if m is None:
         load = votes / votes.mean()  # a vote counts the same on any item
         between, within = (load * (share - tau)) ** 2, 0 * load
@@ -99,13 +101,11 @@ def cov_of_votes(
     else:
         raise ValueError("no item in counts has more than one vote: what another m is worth cannot be told")
     covs = np.empty((COSTLY_DRAWS, z.shape[1], z.shape[1]))
-    for cov in covs:
+    for cov, of_annotators in zip(covs, shared):
         weight = rng.standard_exponential(len(z))  # the Bayesian bootstrap
         weight /= weight.sum()
         bread = np.linalg.pinv((z.T * (weight * load * tau * (1 - tau))) @ z, hermitian=True)
-        meat = nearest_cov((z.T * (weight * between)) @ z) + (z.T * (weight * within)) @ z
-        if who is not None:
-            meat += nearest_cov(np.tensordot(rng.dirichlet(np.ones(len(pairs))), pairs, 1))
+        meat = nearest_cov((z.T * (weight * between)) @ z) + (z.T * (weight * within)) @ z + of_annotators
         cov[:] = bread @ meat @ bread + 1e-12 * np.eye(len(cov))  # not singular, even if each vote is met exactly
     return covs
 
