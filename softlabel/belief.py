@@ -86,7 +86,7 @@ def cov_of_votes(
     if who is not None:
         pairs = pairs_of_votes(z, tau, 1 / (np.full(len(z), votes.mean()) if m is None else votes), who)
         each, others = np.bincount(who.annotator), size - 1
-        fewer = others / max(others, each @ each / each.sum() - 1, 1)  # an annotator votes on no more items than there are
+        fewer = others / max(others, each @ each / each.sum() - 1)  # an annotator votes on no more items than there are
         pairs *= fewer * votes.mean() / (m or votes.mean()) * len(pairs) / len(z)
         shared = nearest_cov(np.tensordot(rng.dirichlet(np.ones(len(pairs)), COSTLY_DRAWS), pairs, 1))
     if m is None:
