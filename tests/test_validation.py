@@ -38,6 +38,10 @@ FITTED = sl.fit_logistic(ITEMS, MANY).posterior(ITEMS)
 STUDY = {"ms": [3], "alphas": [2.0], "rng": 0, "n_jobs": 1, "memory": None}
 JUDGED, TRUE = np.random.default_rng(0).normal(size=(40, 2)), np.where(np.arange(40) < 30, np.arange(40) % 2, nan)
 MARKS = np.random.default_rng(1).integers(0, 4, (40, 2)) + 1
+MARKED = pd.DataFrame(
+    {"item": np.repeat(np.arange(40), MARKS.sum(axis=1)), "label": np.repeat(np.tile([1, 0], 40), MARKS.ravel())}
+)
+MARKED["annotator"] = np.arange(len(MARKED)) % 12
 REPORT = pd.DataFrame({"item": np.repeat(range(6), 3), "annotator": list("abc") * 6, "label": list("ynn" * 3 + "yyn" * 3)})
 
 # Every public function, and every method that takes an argument, with arguments that it answers.
@@ -76,7 +80,7 @@ CALLS = {
     "fit_votes_and_truth": (sl.fit_votes_and_truth, dict(X=JUDGED, counts=MARKS, truth=TRUE)),
     "worth_of_votes": (
         sl.worth_of_votes,
-        dict(X=JUDGED, counts=MARKS, truth=TRUE, inclusion=np.full(40, 0.5), n_items=50, m=3, level=0.8, rng=0),
+        dict(X=JUDGED, counts=MARKS, truth=TRUE, votes=MARKED, inclusion=np.full(40, 0.5), n_items=50, m=3, level=0.8, rng=0),
     ),
     "choose_for_truth": (sl.choose_for_truth, dict(weight=np.array([1.0, 2.0, 3.0]), k=2, rng=0)),
     "estimate_alpha0": (sl.estimate_alpha0, dict(counts=VOTES, tau=TAU)),
@@ -309,6 +313,11 @@ BAD = {
         (np.full(5, 0.5), r"inclusion has shape \(5,\) but X has 40"),
         (0.5, r"inclusion has shape \(\)"),
         ("all", "inclusion must be"),
+    ],
+    ("worth_of_votes", "votes"): [
+        (MARKED.to_numpy(), "votes must be a DataFrame, got ndarray"),
+        (MARKED[1:], "votes has . positive and . negative votes on item 0, but counts has"),
+        (MARKED.drop(columns="annotator"), "votes has no column for the annotator"),
     ],
     ("choose_for_truth", "weight"): [
         *((put(np.ones(3), 1, bad), rf"weight\[1\] is {bad}") for bad in (0, -1, nan, inf)),
