@@ -301,6 +301,26 @@ def test_some_true_labels_say_what_the_votes_are_worth():
     assert f'<a href="{CHAPTER}">' in report.to_html()
 
 
+def test_ten_annotators_or_more_are_taken_as_a_sample_of_annotators():
+    """Each has a taste; each item has three of the twelve, the last ten items have none, and one vote is there twice."""
+    rng = np.random.default_rng(3)
+    x, wide, truth = simulate(n=200, m=12, bias=rng.uniform(-0.3, 0.3, 12), seed=6)
+    wide = wide.where(rng.permuted(np.tile(np.arange(12) < 3, (200, 1)), axis=1))[:190]
+    long = as_long(wide).dropna().sample(frac=1, random_state=1)
+    truth = truth.where(np.arange(200) % 2 == 0)
+    report = analyse_votes(pd.concat([long, long[:1]]), x.sample(frac=1, random_state=2), positive="yes", truth=truth[:60])
+    given = x.loc[report.items.index[report.items["status"] == "used"]]
+    who, counts = long.replace({"label": {"yes": 1, "no": 0}}), count(wide.loc[given.index])
+    common = {"truth": truth[:60].reindex(given.index), "level": 0.95, "rng": 0}
+    worth = worth_of_votes(given, counts, votes=who, **common)
+    for name in ("error", "lean", "scale", "tilt", "floor", "equal_number"):
+        assert getattr(report.worth, name) == pytest.approx(getattr(worth, name), rel=1e-9), name
+    fixed = worth_of_votes(given, counts, **common)
+    assert worth.equal_number.value < fixed.equal_number.value
+    fewer = analyse_votes(long[~long["annotator"].isin(["a0", "a1", "a2"])], x, positive="yes", truth=truth[:60])
+    assert not any("annotators: how much" in text for text in fewer.warnings)
+
+
 def test_without_true_labels_the_worth_is_said_to_hold_only_if_the_mean_is_right():
     report = analyse_votes(LONG, X, positive="yes")
     assert report.worth is None and not report.refuted and "lean" not in report.table().index
@@ -338,7 +358,7 @@ def test_votes_that_lean_are_found_out_and_no_advice_rests_on_the_formula():
     assert report.refuted and found.equal_number.high < len(report.used) < report.promised.low
     assert any("their mean leans" in text for text in report.warnings)
     for text in told(report):
-        assert "the true labels rule that out." in text and "There is no advice to buy votes or items" in text
+        assert "the true labels rule that out" in text and "There is no advice to buy votes or items" in text
         assert "buy more" not in text
 
 

@@ -17,6 +17,7 @@ from softlabel.report import parts, rivals
 from softlabel.report.result import VoteReport
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
 from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed
+from softlabel.worth import FEW
 
 log = logging.getLogger(__name__)
 KNOWN = 50  # true labels for a comparison
@@ -80,6 +81,9 @@ def analyse_votes(
     coefficients as known, and tends to be too high; its interval, the default of :func:`alpha0_interval`, allows for their
     error. There is none (0 to infinity) below 3 items of the rarer class for each coefficient, or if the features separate
     the votes.
+
+    What true labels say allows for differences of annotators from ten of them on, as :func:`worth_of_votes` with ``votes``;
+    with fewer, as everything else here, it is about these annotators.
 
     Annotators are compared with all votes on the same items. If they are exchangeable, one of them gives a positive vote with
     probability s / m where s of m votes are positive, whatever the item is; the z values need no other assumption.
@@ -159,14 +163,21 @@ class _Joined:
     def truth(self) -> Array | None:
         return np.asarray(self.items["truth"], float) if "truth" in self.items else None
 
-    def told(self) -> tuple[pd.DataFrame, Array, Array] | None:
-        """Features, votes and truth of the items used, and of those that have all features, a true label and no vote."""
+    def told(self) -> tuple[pd.DataFrame, Array, Array, pd.DataFrame | None] | None:
+        """Features, votes and truth of the items used, and of those that have all features, a true label and no vote.
+
+        And who voted how, items numbered in that order; None if annotators are few: how much they differ is then not known.
+        """
         if self.truth is None:
             return None
         n = len(self.features)
         which = self.used | ((self.items["status"] == "no votes").to_numpy() & ~np.isnan(self.truth))
         which[:n] &= ~self.features.isna().any(axis=1).to_numpy()
-        return self.features[which[:n]], self._count(which), self.truth[which]
+        item = np.where(which, np.cumsum(which) - 1, -1)[self.row[self.table.item]]
+        votes = pd.DataFrame({"item": item, "annotator": self.table.annotator, "label": self.table.positive.astype(int)})
+        votes = votes[item >= 0]
+        several = len(votes["annotator"].unique()) >= FEW and votes["label"].any()
+        return self.features[which[:n]], self._count(which), self.truth[which], votes if several else None
 
 
 def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", positive: object) -> _Joined:

@@ -192,10 +192,12 @@ def against_truth(fit: LogisticFit, X: pd.DataFrame, tau: Array, y: Array) -> Tr
     return TruthTest(len(y), statistic, float(chdtrc(rank, statistic)), float(((tau[:, 0] > 0.5) == (y == 1)).mean()))
 
 
-def worth(X: pd.DataFrame, counts: Array, y: Array, level: float, rng: np.random.Generator) -> WorthOfVotes | None:
+def worth(
+    X: pd.DataFrame, counts: Array, y: Array, votes: pd.DataFrame | None, level: float, rng: np.random.Generator
+) -> WorthOfVotes | None:
     """What the true labels say that the votes are worth; None without a true label."""
     if np.isnan(y).all():
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruthWarning)  # its reservations are said in the report, and so is separation
-        return worth_of_votes(X, counts, y, level=level, rng=rng)
+        return worth_of_votes(X.to_numpy(), counts, y, votes=votes, level=level, rng=rng)
