@@ -295,7 +295,7 @@ def test_some_true_labels_say_what_the_votes_are_worth():
         assert words in headline
     np.testing.assert_allclose(report.promised, 120 * relative_efficiency(5, np.array(report.alpha0)), rtol=1e-12)
     assert formula.startswith("If the mean of the votes were right") and str(report.promised) in formula
-    assert "do not rule that out; so few seldom could" in formula
+    assert "do not rule out so much; so few seldom could" in formula
     for text in told(report):
         assert "fit_votes_and_truth" in text and "Votes cannot tell" not in text
     assert f'<a href="{CHAPTER}">' in report.to_html()
@@ -326,7 +326,7 @@ def test_without_true_labels_the_worth_is_said_to_hold_only_if_the_mean_is_right
     assert report.worth is None and not report.refuted and "lean" not in report.table().index
     for text in told(report):
         assert "If the mean of the votes is right, the votes on an item are worth" in text
-        for words in ("three real data sets", "some 50", "200 to 400", "choose_for_truth", "no sharp worth"):
+        for words in ("three real data sets", "some 50", "400 to 800", "choose_for_truth", "no sharp worth"):
             assert words in text
     assert told(analyse_votes(LONG, X, positive="yes", truth=TRUTH * np.nan))[0].count("Votes cannot tell") == 1
 
@@ -358,7 +358,7 @@ def test_votes_that_lean_are_found_out_and_no_advice_rests_on_the_formula():
     assert report.refuted and found.equal_number.high < len(report.used) < report.promised.low
     assert any("their mean leans" in text for text in report.warnings)
     for text in told(report):
-        assert "the true labels rule that out" in text and "There is no advice to buy votes or items" in text
+        assert "the true labels rule out so much" in text and "There is no advice to buy votes or items" in text
         assert "buy more" not in text
 
 
@@ -368,7 +368,22 @@ def test_votes_whose_mean_is_right_keep_their_promise():
     found = report.worth
     assert not report.refuted and found.floor.low == 0 and found.lean.low <= 0 <= found.lean.high
     assert found.equal_number.low < 9000 < found.equal_number.high
-    assert "the true labels do not rule that out." in repr(report) and "buy more" in repr(report)
+    assert "the true labels do not rule out so much." in repr(report) and "buy more" in repr(report)
+
+
+def test_votes_off_scale_alone_get_no_advice_either():
+    """The worth is not refuted, that the mean is right is."""
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["size", "shape"]).rename_axis("item")
+    eta = 1.5 * x["size"].to_numpy()
+    yes = rng.random((2000, 3)) < expit(2 * eta)[:, None]
+    truth = pd.Series((rng.random(2000) < expit(eta)).astype(float)).where(np.arange(2000) < 300)
+    report = analyse_votes(pd.DataFrame(yes, x.index), x, positive=True, truth=truth)
+    assert not report.refuted and report.truth.pvalue < 1e-4
+    known = (report.fit.coef[0] + x.to_numpy() @ report.fit.coef[1:])[:300, None]
+    calibration = fit_logistic(known, truth[:300]).coef[1], fit_logistic(known, truth[:300]).stderr()[1]
+    assert abs(report.worth.scale.value - calibration[0]) < calibration[1] and report.worth.scale.high < 1
+    assert "There is no advice" in repr(report) and "do not rule out so much" in repr(report)
 
 
 BAD_TRUTH = {

@@ -20,7 +20,7 @@ from softlabel.worth import WorthOfVotes
 CHAPTER = "https://harmless-label-noise.github.io/harmless-label-noise/book/beyond/10_real_votes.html"
 FEW = 10  # items of the rarer class for each coefficient
 SMALL_P = 0.01  # below which a test is worth a warning
-MANY = 200  # true labels that refute a promise that is false, more often than not
+MANY = 400  # true labels; somewhere from here to twice as many the false promise for defendants is refuted half of the time
 WITHOUT_TRUTH = (
     "Votes cannot tell whether their mean is right. On three real data sets that have true labels as well it was not, and "
     "votes were worth less than this, once less than a tenth. True labels of items drawn at random (choose_for_truth) would "
@@ -129,6 +129,11 @@ class VoteReport:
     def refuted(self) -> bool:
         return self.worth is not None and self.worth.equal_number.high < self.promised.low
 
+    @property
+    def _differs(self) -> bool:
+        """Whether the true labels have other coefficients than the votes."""
+        return self.truth is not None and self.truth.pvalue < SMALL_P
+
     @cached_property
     def spending(self) -> pd.DataFrame:
         return parts.spending(self.used["votes"].to_numpy(float), self.alpha0, self.cost_item, self.cost_vote)
@@ -151,7 +156,7 @@ class VoteReport:
             )
         if not self.fit.converged:
             found.append("The fit did not converge.")
-        if self.truth and self.truth.pvalue < SMALL_P:
+        if self.truth and self._differs:
             found.append(
                 f"The true labels do not have the coefficients of the votes (p = {shown(self.truth.pvalue)}): their mean "
                 "leans, is off scale or is tilted, and no number of votes mends that. (Off scale alone, decisions stay right.)"
@@ -240,7 +245,7 @@ class VoteReport:
         better = "the data leave open which is better" if self.advice == "either" else f"buy {self.advice}"
         said.append(
             "There is no advice to buy votes or items: their gains are computed as if the mean of the votes were right."
-            if self.refuted
+            if self.refuted or self._differs
             else f"If the mean is right, one more vote on each item adds {low:.1%} to {high:.1%} of information, the same "
             f"money on new items {item:.1%}: {better}."
         )
@@ -269,7 +274,7 @@ class VoteReport:
         if not self.worth:
             return [f"If the mean of the votes {if_right}, {one}.", WITHOUT_TRUTH]
         few = "; so few seldom could" if self.worth.n_truths < MANY else ""
-        told = "rule that out" if self.refuted else f"do not rule that out{few}"
+        told = "rule out so much" if self.refuted else f"do not rule out so much{few}"
         told += ", if one sets the reservations aside" if self.refuted and self.worth.reservations else ""
         return [f"If the mean of the votes {if_right}, {one}: the true labels {told}."]
 
