@@ -31,7 +31,7 @@ STYLE: Any = {
     "savefig.facecolor": "white",
 }
 BLUE, RED, GREEN = "#0072B2", "#D55E00", "#009E73"
-LINK = f'<a href="{CHAPTER}">Do real votes obey the formula?</a>'
+LINK = f'<a href="{CHAPTER}">What votes are worth</a>'
 
 
 def page(report: "VoteReport") -> str:

@@ -17,7 +17,7 @@ from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, in_percen
 from softlabel.validation import listed, optional
 from softlabel.worth import WorthOfVotes
 
-CHAPTER = "https://harmless-label-noise.github.io/harmless-label-noise/book/beyond/10_real_votes.html"
+CHAPTER = "https://harmless-label-noise.github.io/harmless-label-noise/book/package.html#softlabel.worth_of_votes"
 FEW = 10  # items of the rarer class for each coefficient
 SMALL_P = 0.01  # below which a test is worth a warning
 MANY = 400  # true labels; somewhere from here to twice as many the false promise for defendants is refuted half of the time
