@@ -6,6 +6,7 @@ theta = (a, s, d): votes lean by a, are off scale by s, are tilted by d. Votes w
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +40,55 @@ def coordinates(X: Array, coef: Array) -> tuple[Array, Array]:
     return to_coef, to_theta
 
 
-def cov_of_votes(z: Array, counts: Array, m: float | None, rng: np.random.Generator) -> Array:
+class Who(NamedTuple):
+    """Codes of the item and of the annotator of each vote, and whether it is positive."""
+
+    item: NDArray[np.intp]
+    annotator: NDArray[np.intp]
+    positive: NDArray[np.bool_]
+
+
+def pairs_of_votes(z: Array, tau: Array, load: Array, who: Who) -> Array:
+    """Sums (L, q, q), for each annotator, of products of the scores load z (vote - tau) of two votes, on different items.
+
+    They are the sums by annotator less those by vote: what a sandwich by item leaves out (Cameron, Gelbach & Miller 2011).
+    """
+    from scipy.sparse import csr_array  # takes long to import, and only this needs it
+
+    L = int(who.annotator.max()) + 1
+    residual = csr_array((who.positive - tau[who.item], (who.annotator, who.item)), shape=(L, len(z)))
+    z = load[:, None] * z
+    sums, squares = residual @ z, residual.power(2) @ (z[:, :, None] * z[:, None]).reshape(len(z), -1)
+    # The fitted scores add up to zero: of L sums, L - 1 are free.
+    pairs: Array = L / (L - 1) * sums[:, :, None] * sums[:, None] - squares.reshape(L, z.shape[1], -1)
+    return pairs
+
+
+def nearest_cov(matrix: Array) -> Array:
+    """The nearest matrix without negative eigenvalues, for each of (..., q, q) symmetric ones."""
+    value, vector = np.linalg.eigh(matrix)
+    nearest: Array = (vector * np.maximum(value, 0)[..., None, :]) @ vector.swapaxes(-1, -2)
+    return nearest
+
+
+def cov_of_votes(
+    z: Array, counts: Array, m: float | None, rng: np.random.Generator, who: Who | None = None, size: int = 1
+) -> Array:
     """Covariances (COSTLY_DRAWS, q, q) of the votes' estimate of theta from one item, as uncertain as items make them.
 
-    With ``m`` votes an item, from the variances between items and within them; else with the votes in hand.
+    With ``m`` votes an item, from the variances between items and within them; else with the votes in hand. If it is known
+    who voted, annotators are drawn as well, each for as many items as now, but at most ``size``.
     """
     votes = counts.sum(axis=1)
     share, tau = counts[:, 0] / votes, expit(z[:, 1])
     squared, several = (share - tau) ** 2, votes > 1
+    shared = np.zeros((COSTLY_DRAWS, 1, 1))
+    if who is not None:
+        pairs = pairs_of_votes(z, tau, 1 / (np.full(len(z), votes.mean()) if m is None else votes), who)
+        each, others = np.bincount(who.annotator), size - 1
+        fewer = others / max(others, each @ each / each.sum() - 1)  # an annotator votes on no more items than there are
+        pairs *= fewer * votes.mean() / (m or votes.mean()) * len(pairs) / len(z)
+        shared = nearest_cov(np.tensordot(rng.dirichlet(np.ones(len(pairs)), COSTLY_DRAWS), pairs, 1))
     if m is None:
         load = votes / votes.mean()  # a vote counts the same on any item
         between, within = (load * (share - tau)) ** 2, 0 * load
@@ -59,12 +101,11 @@ def cov_of_votes(z: Array, counts: Array, m: float | None, rng: np.random.Genera
     else:
         raise ValueError("no item in counts has more than one vote: what another m is worth cannot be told")
     covs = np.empty((COSTLY_DRAWS, z.shape[1], z.shape[1]))
-    for cov in covs:
+    for cov, of_annotators in zip(covs, shared):
         weight = rng.standard_exponential(len(z))  # the Bayesian bootstrap
         weight /= weight.sum()
         bread = np.linalg.pinv((z.T * (weight * load * tau * (1 - tau))) @ z, hermitian=True)
-        value, vector = np.linalg.eigh((z.T * (weight * between)) @ z)
-        meat = (vector * np.maximum(value, 0)) @ vector.T + (z.T * (weight * within)) @ z
+        meat = nearest_cov((z.T * (weight * between)) @ z) + (z.T * (weight * within)) @ z + of_annotators
         cov[:] = bread @ meat @ bread + 1e-12 * np.eye(len(cov))  # not singular, even if each vote is met exactly
     return covs
 

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_expit
+from scipy.special import expit, log_expit
 
-from softlabel.belief import Belief, cov_of_votes
+from softlabel.belief import Belief, Who, coordinates, cov_of_votes, nearest_cov, pairs_of_votes
 from softlabel.fits import LogisticRule
 from softlabel.logistic import fit_logistic
 from softlabel.separation import separation_of
+from softlabel.tables import read_votes
 from softlabel.validation import (
     Array,
     align,
@@ -23,6 +25,7 @@ from softlabel.validation import (
     as_parameter,
     as_rng,
     as_whole,
+    listed,
 )
 
 FEW = 10  # true labels of a class, below which an answer has a reservation
@@ -217,6 +220,7 @@ def worth_of_votes(
     counts: ArrayLike,
     truth: ArrayLike,
     *,
+    votes: pd.DataFrame | None = None,
     inclusion: ArrayLike | None = None,
     n_items: int | None = None,
     m: float | None = None,
@@ -233,6 +237,10 @@ def worth_of_votes(
         Votes for the positive and the negative class.
     truth : (n,) array_like
         True labels, 1 for the positive class and 0; ``np.nan`` where unknown. Items must have been chosen for them at random.
+    votes : DataFrame, optional
+        Who voted how: the votes of ``counts`` one a row, with columns item, annotator and label, as loaders have them. Items
+        are named as in the index of ``X`` or ``counts``, or numbered from 0; the positive label is the name of the first
+        column of ``counts`` if that is text, and otherwise 1.
     inclusion : (n,) array_like, optional
         Probability of each item to be chosen for a true label, if they differ, as from :func:`choose_for_truth`; read where
         ``truth`` is known.
@@ -251,14 +259,14 @@ def worth_of_votes(
     Raises
     ------
     ValueError
-        If an argument is not valid, there is no vote or no true label, or another ``m`` is asked for while no item has two
-        votes.
+        If an argument is not valid, ``votes`` are not those of ``counts`` or all by one annotator, there is no vote or no
+        true label, or another ``m`` is asked for while no item has two votes.
 
     Warns
     -----
     TruthWarning
         With each of the ``reservations``: fewer than ten true labels of a class, true labels that the features separate, or
-        that are on items without votes; and votes that the features separate.
+        that are on items without votes; votes that the features separate, and votes of fewer than ten annotators.
 
     Notes
     -----
@@ -269,6 +277,11 @@ def worth_of_votes(
     the variances between items and within them. Floor and equal number follow, draw by draw. Lean, scale, tilt and floor
     are those of the votes' limit: what their sampling error adds is taken off. While it has a chance of (1 - level) / 2 that
     votes neither lean nor are tilted, the interval of the equal number reaches to where that alone would put its upper end.
+
+    Counts do not tell who voted: what the votes of one annotator have in common is left out. With ``votes`` the sandwich is
+    two-way, by item plus by annotator minus by vote (Cameron, Gelbach & Miller 2011). Where an annotator's votes seem to
+    repel each other that counts as chance, so the variance is never less than without, and with few annotators rather too
+    large. Each is to vote on as many items as now on average, though at most on all, whatever ``n_items`` and ``m``.
 
     The intervals hold on average over what the priors expect. For one given kind of votes they may cover less.
 
@@ -288,7 +301,9 @@ def worth_of_votes(
       floor of the excess error    0.00... (0 to 0.0...)
       equal number of true labels  ... (... to 1,...))
     """
+    given = X, counts
     X, counts, truth, _ = _arguments(X, counts, truth)
+    who = None if votes is None else _who_voted(votes, counts, *given)
     level, rng = as_level(level), as_rng(rng)
     known, voted = ~np.isnan(truth), counts.sum(axis=1) > 0
     if not known.any():
@@ -297,12 +312,14 @@ def worth_of_votes(
         raise ValueError("counts has no votes: there is nothing whose worth could be told")
     weight = _weights(known, inclusion)
     size = int(voted.sum()) if n_items is None else as_whole(n_items, "n_items", X.shape[1] + 2)
-    votes = None if m is None else float(as_labellers(m, whole=False, scalar=True))
-    reservations = _reservations(X, truth, known, voted)
+    m = None if m is None else float(as_labellers(m, whole=False, scalar=True))
+    reservations = _reservations(X, truth, known, voted, who)
     for text in reservations:
         _warn(text)
-    belief = Belief.of(X, *_votes_rule(X, counts), truth, weight)
-    cov = cov_of_votes(belief.z[voted], counts[voted], votes, rng)
+    belief = Belief.of(X, *_votes_rule(X, counts, who), truth, weight)
+    if who is not None:
+        who = who._replace(item=np.cumsum(voted)[who.item] - 1)
+    cov = cov_of_votes(belief.z[voted], counts[voted], m, rng, who, size)
     draws = belief.quantities(cov, size, rng, in_hand=n_items is None and m is None)
     tails = [0.5, (1 - level) / 2, (1 + level) / 2]
     right = draws.pop("right") == 1
@@ -310,7 +327,7 @@ def worth_of_votes(
     if right.mean() >= tails[1]:
         number, most = estimates["equal_number"], float(np.quantile(draws["equal_number"][right], tails[2]))
         estimates["equal_number"] = number._replace(high=max(number.high, most))
-    average = counts[voted].sum() / voted.sum() if votes is None else votes
+    average = counts[voted].sum() / voted.sum() if m is None else m
     return WorthOfVotes(
         **estimates, level=level, n_items=size, m=float(average), n_truths=int(known.sum()), reservations=reservations
     )
@@ -419,17 +436,47 @@ def _weights(known: NDArray[np.bool_], inclusion: ArrayLike | None) -> Array:
     return weight
 
 
-def _reservations(X: Array, truth: Array, known: NDArray[np.bool_], voted: NDArray[np.bool_]) -> tuple[str, ...]:
+def _who_voted(votes: pd.DataFrame, counts: Array, *given: ArrayLike) -> Who:
+    """The votes of a long table, which must be those of ``counts``; X and counts as given tell what items are called."""
+    frames = [table for table in given if isinstance(table, pd.DataFrame)]
+    items = frames[0].index if frames else pd.RangeIndex(len(counts))
+    first = given[1].columns[0] if isinstance(given[1], pd.DataFrame) else 1
+    table = read_votes(votes, first if isinstance(first, str) else 1, "keep")
+    if not items.is_unique:
+        raise ValueError(
+            f"the index has item {listed(items[items.duplicated()][:1])} more than once: votes cannot be matched to it"
+        )
+    rows = items.get_indexer(table.items)
+    if (rows < 0).any():
+        raise ValueError(f"votes has item {listed(table.items[rows < 0][:1])}, but the items are {listed(items)}")
+    counted = np.zeros(counts.shape)
+    np.add.at(counted, (rows[table.item], 1 - table.positive), 1)
+    wrong = (counted != counts).any(axis=1)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        there, here = (f"{a:g} positive and {b:g} negative" for a, b in (counted[k], counts[k]))
+        raise ValueError(f"votes has {there} votes on item {listed(items[[k]])}, but counts has {here} ones")
+    annotator = np.unique(table.annotator, return_inverse=True)[1]  # without those who have no vote
+    if not annotator.any():
+        raise ValueError("votes are all by one annotator: how annotators differ cannot be told from them")
+    return Who(rows[table.item], annotator, table.positive)
+
+
+def _reservations(
+    X: Array, truth: Array, known: NDArray[np.bool_], voted: NDArray[np.bool_], who: Who | None
+) -> tuple[str, ...]:
     y = truth[known]
     found = [f"truth has only {k} true labels of class {c}" for c in (1, 0) if (k := int(np.sum(y == c))) < FEW]
     if 0 < y.sum() < len(y) and separation_of(X[known], np.column_stack([y, 1 - y])) != "none":
         found.append("the features separate the true labels in truth: the scale is known by its prior alone")
     if outside := int(np.sum(known & ~voted)):
         found.append(f"{outside} true labels in truth are on items without votes: they count as if chosen like the others")
+    if who is not None and (k := int(who.annotator.max()) + 1) < FEW:
+        found.append(f"votes are by only {k} annotators: how much annotators differ is hardly known")
     return tuple(found)
 
 
-def _votes_rule(X: Array, counts: Array) -> tuple[Array, Array]:
+def _votes_rule(X: Array, counts: Array, who: Who | None = None) -> tuple[Array, Array]:
     """Coefficients (p + 1,) of the votes' rule, and their covariance."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separation, which is said below
@@ -441,4 +488,10 @@ def _votes_rule(X: Array, counts: Array) -> tuple[Array, Array]:
         cov = fit.cov("model")
     if not np.isfinite(cov).all():
         raise ValueError("X has a column so small that the variance of its coefficient is no number: change its unit")
+    if who is not None:
+        to_coef = coordinates(X, fit.coef)[0]
+        z = to_coef[:, :1].T + X @ to_coef[:, 1:].T
+        tau = expit(z[:, 1])
+        bread = np.linalg.pinv((z.T * (counts.sum(axis=1) * tau * (1 - tau))) @ z, hermitian=True) @ to_coef
+        cov = cov + bread.T @ nearest_cov(pairs_of_votes(z, tau, np.ones(len(z)), who).sum(axis=0)) @ bread
     return fit.coef, cov

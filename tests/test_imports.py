@@ -31,7 +31,7 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "tables": {"validation"},
     "experiments": STATISTICS | {"datasets"},
     "belief": {"validation"},
-    "worth": STATISTICS | {"belief"},
+    "worth": STATISTICS | {"tables", "belief"},
     "labellers": STATISTICS | {"tables"},
     "classifier": STATISTICS,
 }

@@ -68,7 +68,7 @@ SIGNATURES = {
     softlabel.fit_votes_and_truth: "X, counts, truth",
     softlabel.CombinedFit.cov: "self",
     softlabel.CombinedFit.stderr: "self",
-    softlabel.worth_of_votes: "X, counts, truth, *, inclusion=None, n_items=None, m=None, level=0.9, rng=None",
+    softlabel.worth_of_votes: "X, counts, truth, *, votes=None, inclusion=None, n_items=None, m=None, level=0.9, rng=None",
     softlabel.choose_for_truth: "weight, k, rng=None",
     softlabel.JointFit.cov: "self",
     softlabel.JointFit.stderr: "self",

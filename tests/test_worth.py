@@ -18,11 +18,13 @@ from softlabel import (
     fit_logistic_batch,
     fit_votes_and_truth,
     godambe_information,
+    load_recidivism,
     relative_efficiency,
     sample_votes,
     worth,
     worth_of_votes,
 )
+from softlabel.datasets import DataFileError
 
 MODEL = TwoClassNormal.canonical(2.0, p=3)
 RULE = np.array([0.0, 2.0, 0.0, 0.0])
@@ -290,6 +292,201 @@ def test_covariance_of_votes_for_another_number_of_them(m):
         in_hand = belief.cov_of_votes(z, np.vstack([counts[:3000], 2 * counts[3000:]]), None, np.random.default_rng(0))
         bound = relative_efficiency(5, 3.0)
         assert (np.diag(in_hand.mean(axis=0)) > np.diag(np.linalg.inv(bound * fisher))).all()
+
+
+# ------------------------------------------------------------------ annotators
+
+OWN = 0.8
+NO_VOTE = pd.DataFrame({"item": [53], "annotator": ["nobody"], "label": [np.nan]})
+
+
+def with_annotators(n, L, m, own=OWN, seed=0):
+    """Each item is voted on by m of L annotators, each of whom votes on equally many items. They have tastes c = +-own and say
+    yes with probability tau + c tau (1 - tau), so that its mean is tau, and c shifts the intercept, by c to first order."""
+    rng = np.random.default_rng(seed)
+    X = MODEL.sample(n, rng)[0]
+    item, group = np.tile(np.arange(n), m), L // m
+    annotator = np.concatenate([k * group + rng.permutation(n) % group for k in range(m)])
+    tau = expit(X @ RULE[1:])[item]
+    positive = rng.random(n * m) < tau + own * rng.choice([-1, 1], L)[annotator] * tau * (1 - tau)
+    who = belief.Who(item, annotator, positive)
+    return X, counted(who), who
+
+
+def counted(who):
+    counts = np.zeros((who.item.max() + 1, 2))
+    np.add.at(counts, (who.item, 1 - who.positive), 1)
+    return counts
+
+
+def as_table(who):
+    return pd.DataFrame({"item": who.item, "annotator": who.annotator + 1, "label": who.positive.astype(int)})
+
+
+def of_z(X, counts):
+    fit = fit_logistic(X, counts)
+    to_coef = belief.coordinates(X, fit.coef)[0]
+    return to_coef[:, :1].T + X @ to_coef[:, 1:].T
+
+
+@pytest.mark.parametrize(("m", "size"), [(None, 8000), (None, 6), (1, 8000), (2, 500), (4, 3)])
+def test_covariance_of_votes_of_annotators_with_tastes(m, size):
+    """For one item A^-1 / m, and for the intercept (v - 1) own^2 / m more, if each votes on v items."""
+    X, counts, who = with_annotators(8000, 4000, 5)
+    z = of_z(X, counts)
+    covs = belief.cov_of_votes(z, counts, m, np.random.default_rng(0), who, size)
+    tau = expit(z[:, 1])
+    expected = np.diag(np.linalg.inv((z.T * (tau * (1 - tau))) @ z / len(z))) + np.eye(4)[0] * (min(10, size) - 1) * OWN**2
+    np.testing.assert_allclose(np.diag(covs.mean(axis=0)) * (m or 5), expected, rtol=0.08)
+
+
+def test_that_covariance_is_what_estimates_vary_by():
+    """Estimates from votes of other annotators on other items, of fewer items with more votes on each."""
+    X, counts, who = with_annotators(16000, 1600, 4)  # of 40 items each
+    z = of_z(X, counts)
+    covs = belief.cov_of_votes(z, counts, 8, np.random.default_rng(0), who, 500)
+    data = [with_annotators(500, 100, 8, seed=1000 + k)[:2] for k in range(400)]  # of 40 again
+    coefs = fit_logistic_batch(np.array([X for X, _ in data]), np.array([counts for _, counts in data])).coef
+    to_theta = belief.coordinates(X, fit_logistic(X, counts).coef)[1]
+    simulated = np.var(coefs @ to_theta.T, axis=0) * 500
+    np.testing.assert_allclose(np.diag(covs.mean(axis=0)), simulated, rtol=0.25)  # one standard error is 7%, and 500 are few
+    assert simulated[0] > 2 * belief.cov_of_votes(z, counts, 8, np.random.default_rng(0)).mean(axis=0)[0, 0]
+
+
+def test_draws_of_that_covariance_vary_as_it_does_itself():
+    """From one set of items and annotators to the next; the fewer of them, the more."""
+    means, spreads = [], []
+    for seed in range(60):
+        X, counts, who = with_annotators(2000, 50, 2, seed=seed)
+        covs = belief.cov_of_votes(of_z(X, counts), counts, None, np.random.default_rng(seed), who, 2000)[:, 0, 0]
+        means.append(covs.mean())
+        spreads.append(covs.std())
+    assert np.mean(spreads) == pytest.approx(np.std(means), rel=0.3)  # three standard errors of 60 sets
+
+
+def test_covariance_of_the_votes_rule_is_two_way():
+    """By item plus by annotator minus by vote, from one row a vote. Each annotator has a rule of their own."""
+    X, _, who = with_annotators(300, 40, 20)
+    x, rng = np.insert(X, 0, 1, axis=1)[who.item], np.random.default_rng(1)
+    rules = RULE + rng.normal(size=(40, 4))
+    who = who._replace(positive=rng.random(len(x)) < expit(np.sum(x * rules[who.annotator], axis=1)))
+    coef, cov = worth._votes_rule(X, counted(who), who)
+    scores = x * (who.positive - expit(x @ coef))[:, None]
+    by_item, by_annotator = (np.eye(codes.max() + 1)[codes].T @ scores for codes in (who.item, who.annotator))
+    meat = by_item.T @ by_item + 40 / 39 * by_annotator.T @ by_annotator - scores.T @ scores
+    bread = np.linalg.inv((x.T * (expit(x @ coef) * expit(-x @ coef))) @ x)
+    np.testing.assert_allclose(cov, bread @ meat @ bread, rtol=1e-6)
+    assert np.linalg.eigvalsh(cov - worth._votes_rule(X, counted(who))[1]).min() > 0  # nothing had to be set to none
+
+
+def test_annotators_without_tastes_change_little_and_take_nothing_away():
+    """What they seem to add in some directions is noise, of about sqrt(2 / 400); it is not subtracted in the others."""
+    ratios = []
+    for seed in range(10):
+        X, counts, who = with_annotators(1000, 400, 20, own=0, seed=seed)
+        alone, cov = worth._votes_rule(X, counts)[1], worth._votes_rule(X, counts, who)[1]
+        ratios.append(np.linalg.eigvals(np.linalg.solve(alone, cov)).real)
+    assert np.min(ratios) > 1 - 1e-9 and np.mean(ratios) < 1.1
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_what_ten_annotators_share_is_not_worth_a_thousand_items(seed):
+    """All vote on everything; the intercept is known as well as ten tastes make it, by 2 / sqrt(10)."""
+    X, counts, who = with_annotators(1000, 10, 10, own=2, seed=seed)
+    truth = np.where(np.arange(1000) < 300, np.random.default_rng(0).random(1000) < expit(X @ RULE[1:]), np.nan)
+    alone, known = (worth_of_votes(X, counts, truth, votes=votes, m=10, rng=0) for votes in (None, as_table(who)))
+    if abs(fit_logistic(X, counts).coef[0]) < 0.1:  # by luck
+        assert known.equal_number.high < alone.equal_number.low and known.error.value > alone.error.value
+    else:  # ten others might as well have shifted it the other way: the votes need not lean
+        assert alone.lean.high < -0.5 and known.lean.low < -0.5 < 0 <= known.lean.high
+
+
+def test_annotators_of_tables_in_any_form(monkeypatch):
+    def checked(z, counts, m, rng, who, size):
+        np.testing.assert_array_equal(counted(who), counts)  # items without votes are left out of both
+        return belief.cov_of_votes(z, counts, m, rng, who, size)
+
+    monkeypatch.setattr(worth, "cov_of_votes", checked)
+    X, counts, who = with_annotators(300, 100, 5)
+    truth = np.where(np.arange(300) >= 200, np.random.default_rng(0).random(300) < expit(X @ RULE[1:]), np.nan)
+    table = as_table(who)
+    counts[:50], table = 0, table[table.item >= 50]
+    expected = worth_of_votes(X, counts, truth, votes=table, rng=0)
+    names = [f"i{k}" for k in range(300)]
+    frame = pd.DataFrame(X, index=names)
+    words = pd.DataFrame(counts, index=names, columns=["yes", "no"])
+    named = table.assign(item=[names[k] for k in table.item], label=np.where(table.label == 1, "yes", "no"))
+    shuffled = named.sample(frac=1, random_state=0).rename(columns={"item": "task", "annotator": "worker"})
+    for arguments in (
+        (frame, words, truth, shuffled),
+        (frame, words.iloc[::-1], truth, named),
+        (X, words, truth, named),
+        (frame, counts, truth, named.assign(label=named.label == "yes")),
+        (X, counts, truth, pd.concat([NO_VOTE, table])),
+        (X, counts, truth, table.pivot(index="item", columns="annotator", values="label")),
+        (X * [1e-4, 1, 1e5] + [7, 0, 1e6], counts, truth, table),
+    ):
+        answer = worth_of_votes(*arguments[:3], votes=arguments[3], rng=0)
+        np.testing.assert_allclose(answer.error, expected.error, rtol=1e-4)
+        assert answer.lean.value == pytest.approx(expected.lean.value, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.assign(item=table.item + 1), r"votes has item 200, but the items are 0, 1, 2, 3, 4, 5, \.\.\."),
+        (
+            lambda table: table[1:],
+            r"votes has . positive and . negative votes on item 0, but counts has . positive and . negati",
+        ),
+        (lambda table: table.assign(label=1 - table.label), "positive and . negative votes on item 0, but counts has"),
+        (lambda table: table.assign(annotator="a"), "votes are all by one annotator"),
+        (lambda table: pd.concat([NO_VOTE, table.assign(annotator="a")]), "votes are all by one annotator"),
+        (lambda table: table.assign(label="yes"), "positive=1 is not among the labels of votes"),
+        (lambda table: table.drop(columns="annotator"), "votes has no column for the annotator"),
+        (
+            lambda table: table.assign(annotator=table.annotator.where(table.item != 7)),
+            "votes, row 7: the annotator is missing",
+        ),
+        (lambda table: table.to_numpy(), "votes must be a DataFrame, got ndarray"),
+    ],
+)
+def test_votes_that_are_not_those_of_the_counts(change, message):
+    X, counts, who = with_annotators(200, 50, 5)
+    with pytest.raises(ValueError, match=message):
+        worth_of_votes(X, counts, (np.arange(200) % 2).astype(float), votes=change(as_table(who)))
+
+
+def test_votes_need_items_that_differ_and_annotators_that_are_not_few():
+    X, counts, who = with_annotators(200, 6, 3)
+    truth = np.where(np.arange(200) < 100, np.random.default_rng(0).random(200) < expit(X @ RULE[1:]), np.nan)
+    with pytest.raises(ValueError, match="the index has item 0 more than once: votes cannot be matched"):
+        worth_of_votes(pd.DataFrame(X, index=np.arange(200) // 2), counts, truth, votes=as_table(who))
+    with pytest.warns(TruthWarning, match="by only 6 annotators"):
+        answer = worth_of_votes(X, counts, truth, votes=as_table(who), rng=0)
+    assert "annotators differ is hardly known" in repr(answer)
+
+
+def test_whole_annotators_of_the_recidivism_data():
+    """Drawing 400 annotators anew, with all their votes, is what the part of the sandwich by annotator tells."""
+    try:
+        data = load_recidivism()
+    except DataFileError as error:
+        pytest.skip(f"needs the files of recidivism: {error}")
+    X, counts = data.X.to_numpy(float), data.counts.to_numpy(float)
+    who = worth._who_voted(data.votes, counts, data.X, data.counts)
+    votes = fit_logistic(X, counts)
+    single, by_item = votes.cov("model"), votes.cov("sandwich")
+    two_way = worth._votes_rule(X, counts, who)[1] - by_item + single  # without what items share
+    tables = np.zeros((2, 400, 1000))
+    np.add.at(tables, (1 - who.positive, who.annotator, who.item), 1)
+    drawn = np.random.default_rng(0).multinomial(400, np.full(400, 1 / 400), 400)
+    redrawn = fit_logistic_batch(np.tile(X, (400, 1, 1)), np.moveaxis(drawn @ tables, 0, -1)).coef
+    ratio = np.var(redrawn, axis=0) / np.diag(two_way)
+    np.testing.assert_allclose(ratio, 1, atol=0.25)  # one standard error of 400 draws is 7%, of 400 annotators as much
+    z = of_z(X, counts)
+    one_vote = [belief.cov_of_votes(z, counts, 1, np.random.default_rng(0), *more).mean(axis=0) for more in ((), (who, 1000))]
+    assert 2 < np.trace(np.linalg.solve(*one_vote)) / 5 < 3  # some 2.5
 
 
 # ------------------------------------------------------------------ what votes are worth
