@@ -194,7 +194,7 @@ def test_errors_near_the_boundary_and_the_most_that_votes_are_worth_symbolically
 
 
 def two_minds(x):
-    """Mean of votes of which half follow another feature, and covariance of two votes on an item that is over or underrated."""
+    """Mean of votes of which half follow another feature, and covariance of two votes on items over- or underrated."""
     mu = (expit(x @ SKEWED.coef) + expit(0.5 - 2 * x[..., 2])) / 2
     return mu, (0.9 * np.minimum(mu, 1 - mu)) ** 2
 
@@ -346,7 +346,6 @@ def test_a_lean_or_a_tilt_leaves_no_relative_efficiency(b, right):
 
 def test_votes_that_follow_one_another_are_no_item_of_their_own():
     """Negative: where items share what misleads them (condition 3), the covariance is another one."""
-    x, w = items_of(SKEWED)
     b, n = SKEWED.coef, 500
     V = logistic_votes(SKEWED, b, 5, 4.0)
 
