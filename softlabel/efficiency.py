@@ -37,7 +37,8 @@ def relative_efficiency(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
     Returns
     -------
     float or ndarray
-        m (1 + alpha0) / (m + alpha0): so many ground-truth labels an item carry the same information.
+        m (1 + alpha0) / (m + alpha0): so many ground-truth labels an item carry the same information, if the mean of the
+        votes is the posterior probability.
 
     Raises
     ------
@@ -48,6 +49,8 @@ def relative_efficiency(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
     -----
     Theorem 2 of Ahfock & McLachlan (2021). Computed as 1 + (m - 1) / (1 + m / alpha0), which shows the bounds of their
     Remark 1: 1 as alpha0 -> 0, m as alpha0 -> inf, and 1 + alpha0 as m -> inf.
+
+    ``alpha0`` does not tell whether the mean of the votes is right. True labels of some items do: :func:`worth_of_votes`.
 
     Examples
     --------
@@ -75,7 +78,8 @@ def pooled_efficiency(m: ArrayLike, alpha0: float) -> float:
     Returns
     -------
     float
-        E[M]^2 (1 + alpha0) / (E[M^2] + alpha0 E[M]), which for equal numbers is :func:`relative_efficiency`.
+        E[M]^2 (1 + alpha0) / (E[M^2] + alpha0 E[M]), which for equal numbers is :func:`relative_efficiency`, and holds under
+        the same condition: the mean of the votes is the posterior probability.
 
     Raises
     ------
@@ -124,7 +128,7 @@ def godambe_information(fisher: ArrayLike, m: ArrayLike, alpha0: ArrayLike) -> A
 
     Notes
     -----
-    Theorem 1 of Ahfock & McLachlan (2021).
+    Theorem 1 of Ahfock & McLachlan (2021), for votes whose mean is the posterior probability.
 
     Examples
     --------
@@ -152,7 +156,8 @@ class VoteDesign:
     m : int
         Number of votes on each of them.
     worth : float
-        n_items * relative_efficiency(m, alpha0): so many true labels carry the same information.
+        n_items * relative_efficiency(m, alpha0): so many true labels carry the same information, if the mean of the votes is
+        the posterior probability.
     cost : float
         n_items * (cost_item + m * cost_vote).
     root : float
