@@ -56,6 +56,7 @@ def cell(name: str, simulated: bool, n: int, m: int, annotators: bool, n_sets: i
     direction, direction_se = ratio(spread(source, of_truths), spread(source, of_votes))
     variance, variance_se = ratio(spread(source, own), spread(source, of_votes))
     return {
+        "alpha0": source.alpha0,
         "truths_error": of_truths.by_set.mean(),
         "votes_error": of_votes.by_set.mean(),
         "re": re,
