@@ -486,8 +486,10 @@ def _votes_rule(X: Array, counts: Array, who: Who | None = None) -> tuple[Array,
         _warn("the features separate the votes in counts: Firth's estimate takes the place of the votes' rule", 4)
         fit = fit_logistic(X, counts, method="firth")
         cov = fit.cov("model")
-    if not np.isfinite(cov).all():
-        raise ValueError("X has a column so small that the variance of its coefficient is no number: change its unit")
+    if not (np.isfinite(cov).all() and (np.diag(fit.cov("model")) > 0).all()):
+        raise ValueError(
+            "X has a column so small or so large that the variance of its coefficient is no number: change its unit"
+        )
     if who is not None:
         to_coef = coordinates(X, fit.coef)[0]
         z = to_coef[:, :1].T + X @ to_coef[:, 1:].T

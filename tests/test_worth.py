@@ -666,3 +666,11 @@ def test_nothing_to_tell_it_from():
     ):
         with pytest.raises(ValueError, match=message):
             function(*data)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_units_in_which_a_variance_is_no_number(unit):
+    X, counts, truth = with_votes(200, 60)
+    for function in (fit_votes_and_truth, worth_of_votes):
+        with pytest.raises(ValueError, match=r"so small or so large .* change its unit"):
+            function(X * unit, counts, truth)
