@@ -27,3 +27,4 @@ def test_chapter_without_its_data(chapter, tmp_path, monkeypatch):
     assert all(set(record) == {"reason"} and record["reason"] for record in recorded.values()), recorded
     text = "".join(str(o.get("data", o.get("text", ""))) for c in notebook.cells for o in c.get("outputs", []))
     assert "could not be had" in text, "the page does not say what it was computed from"
+    assert "Warning" not in text, "a warning stands on the page"
