@@ -13,6 +13,7 @@ from softlabel.datasets import (
     load_recidivism,
 )
 from softlabel.efficiency import (
+    BudgetSplit,
     FitLimit,
     VoteDesign,
     design_votes,
@@ -20,6 +21,7 @@ from softlabel.efficiency import (
     godambe_information,
     pooled_efficiency,
     relative_efficiency,
+    split_budget,
 )
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
 from softlabel.fits import BatchFit, LogisticFit
@@ -55,6 +57,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Alpha0Fit",
     "BatchFit",
+    "BudgetSplit",
     "CombinedFit",
     "ConvergenceWarning",
     "DirichletMultinomial",
@@ -99,6 +102,7 @@ __all__ = [
     "share_in_band",
     "simulate_breast_cancer",
     "simulate_relative_efficiency",
+    "split_budget",
     "variance_inflation",
     "worth_of_votes",
 ]

@@ -7,6 +7,7 @@ search. Each comparison is shown wrong formulas too, and has to see them.
 import hashlib
 import json
 import re
+from itertools import product
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -27,6 +28,7 @@ FIGURES = {
     "fig-explore-worth": ["alpha0", "m"],
     "fig-explore-noise": ["delta"],
     "fig-explore-budget": ["alpha0", "price"],
+    "fig-explore-split": ["alpha0", "price", "truth", "ceiling", "budget"],
 }
 SLIDERS = [(figure, name) for figure, names in FIGURES.items() for name in names]
 
@@ -180,7 +182,57 @@ def check_design(js):
     np.testing.assert_allclose(ours, wanted, rtol=1e-12)
 
 
-@pytest.mark.parametrize("check", [check_votes, check_worth, check_normal, check_items, check_budget, check_design])
+# Prices of an item and of a true label, alpha0, ceiling and budget: each order of the prices, each kind of best plan.
+SPLITS = list(product([0.5, 2, 10], [1, 7, 50], [0.3, 5, 100], [10, 200, np.inf], [60, 400]))
+
+
+def check_split(js):
+    """Against split_budget; each plan is also one that the budget pays for, and worth what it is said to be."""
+    for price, truth, alpha0, ceiling, budget in SPLITS:
+        given = f"{budget}, {alpha0}, {price}, {truth}, {ceiling if np.isfinite(ceiling) else 'Infinity'}"
+        n, m, k, cost, *worths = js(
+            f"(d => [d.n, d.m, d.k, d.cost, d.worth, d.allVotes, d.allTruth])(softlabel.split({given}))"
+        )
+        theirs = sl.split_budget(budget=budget, cost_item=price, cost_vote=1, cost_truth=truth, alpha0=alpha0, ceiling=ceiling)
+        np.testing.assert_allclose(worths, [theirs.worth, theirs.all_votes, theirs.all_truth], rtol=1e-12)
+        votes = n * sl.relative_efficiency(max(m, 1), alpha0)
+        np.testing.assert_allclose(worths[0], k + votes / (1 + votes / ceiling), rtol=1e-12)
+        np.testing.assert_allclose(cost, max(n, k) * price + n * m + k * truth, rtol=1e-12)
+        assert cost <= budget * (1 + 1e-12) and {n % 1, m % 1, k % 1} == {0}
+
+
+def check_curve(js):
+    """Against the best of a fine grid of fractions of items and of votes."""
+    m = np.geomspace(1, 1e4, 40_001)
+    for price, truth, alpha0, ceiling, budget in SPLITS:
+        given = f"{budget}, {alpha0}, {price}, {truth}, {ceiling if np.isfinite(ceiling) else 'Infinity'}"
+        ks = np.linspace(0, budget / (price + truth), 201)[:-1:33]
+        ours = js(f"softlabel.splitWorth(k, {given})", k=ks)
+        rest = budget - ks[:, None] * truth
+        n = np.where(rest / (price + m) >= ks[:, None], rest / (price + m), (rest - ks[:, None] * price) / m)
+        votes = (n * sl.relative_efficiency(m, alpha0)).max(axis=1)
+        np.testing.assert_allclose(ours, ks + votes / (1 + votes / ceiling), rtol=1e-4)
+
+
+def test_curve_drawn_by_the_page():
+    """The fractions in the cell behind the drawn figure are those of the script: both against the same grid."""
+    page = Chapter((ROOT / "book" / "explore.md").read_text("utf8"))
+    (cell,) = (c.source for c in page.code if "split_budget" in c.source)
+    first, rest = cell.split("\n", 1)
+    assert first.startswith("alpha0, price, truth, ceiling, budget =")
+
+    def drawn(expression, k):
+        budget, alpha0, price, truth, ceiling = re.fullmatch(r"softlabel\.splitWorth\(k, (.*)\)", expression)[1].split(", ")
+        names = dict(np=np, sl=sl, alpha0=float(alpha0), price=float(price), truth=float(truth), budget=float(budget))
+        exec(rest, names | {"ceiling": float(ceiling.replace("Infinity", "inf"))}, found := {})
+        return np.interp(k, found["k"], found["labels"])
+
+    check_curve(drawn)
+
+
+@pytest.mark.parametrize(
+    "check", [check_votes, check_worth, check_normal, check_items, check_budget, check_design, check_split, check_curve]
+)
 def test_formulas_are_those_of_the_package(driver, tmp_path, check):
     check(JavaScript(driver, tmp_path))
 
@@ -207,6 +259,16 @@ def test_formulas_are_those_of_the_package(driver, tmp_path, check):
         (check_design, "Math.floor((budget", "Math.round((budget"),
         (check_design, "(1 + 4e-15)", "1"),
         (check_design, "found.cost < best.cost", "found.cost > best.cost"),
+        (check_split, "k + votes / (1 + votes / ceiling)", "k + votes / (1 + votes / (1.05 * ceiling))"),
+        (check_split, "worth, cost: n * (price + m) }", "worth, cost: n * price + m }"),
+        (check_split, "Math.max(k, 1))", "1)"),
+        (check_split, "alpha0, 0, 1, k)", "alpha0, 0, 1)"),
+        (check_split, "[1, -1]", "[1]"),
+        (check_split, "bound(k) < best.worth", "bound(k) > best.worth"),
+        (check_curve, "k + votes / (1 + votes / ceiling)", "k + votes / (1 + votes / (1.05 * ceiling))"),
+        (check_curve, "rest - k * price;", "rest;"),
+        (check_curve, "rest >= k * (price + m)", "rest >= k * price"),
+        (check_curve, "free > k ? k * relativeEfficiency(free / k, alpha0) : free", "free"),
     ],
 )
 def test_checks_see_a_wrong_formula(driver, tmp_path, check, right, wrong):
@@ -358,7 +420,22 @@ def said_budget(alpha0, price):
     return [*best, flat, f"{whole.n_items} item", f"with {whole.m} vote", f"worth {whole.worth:.1f} true"]
 
 
-SAID = dict(zip(FIGURES, [said_votes, said_worth, said_noise, said_budget]))
+def half_up(x):
+    """As JavaScript rounds."""
+    return f"{np.floor(x + 0.5):,.0f}"
+
+
+def said_split(alpha0, price, truth, ceiling, budget):
+    prices = dict(budget=budget, cost_item=price, cost_vote=1, cost_truth=truth, alpha0=alpha0)
+    plan = sl.split_budget(**prices, ceiling=ceiling)
+    bought = [f"{plan.n_items} item", f"with {plan.m} vote"] if plan.m else []
+    labels = [f"{plan.n_truth} true label"] if plan.n_truth else []
+    alone = f"Votes alone are worth {half_up(plan.all_votes)}, true labels alone {plan.all_truth:,.0f}."
+    promised = f"votes alone would be worth {half_up(sl.design_votes(**prices).worth)}."
+    return [f"A budget of {budget:,.0f} votes", *bought, *labels, f"worth {half_up(plan.worth)} true", alone, promised]
+
+
+SAID = dict(zip(FIGURES, [said_votes, said_worth, said_noise, said_budget, said_split]))
 
 
 @pytest.mark.parametrize("figure, name", SLIDERS)

@@ -14,6 +14,7 @@ from softlabel.book import claims
 NAMES = {
     "Alpha0Fit",
     "BatchFit",
+    "BudgetSplit",
     "CombinedFit",
     "ConvergenceWarning",
     "DirichletMultinomial",
@@ -58,6 +59,7 @@ NAMES = {
     "share_in_band",
     "simulate_breast_cancer",
     "simulate_relative_efficiency",
+    "split_budget",
     "variance_inflation",
     "worth_of_votes",
 }
@@ -95,6 +97,7 @@ SIGNATURES = {
     softlabel.pooled_efficiency: "m, alpha0",
     softlabel.godambe_information: "fisher, m, alpha0",
     softlabel.design_votes: "*, budget, cost_item, cost_vote, alpha0, n_items=None, cost_truth=None, min_items=1",
+    softlabel.split_budget: "*, budget, cost_item, cost_vote, cost_truth, alpha0, ceiling",
     softlabel.simulate_relative_efficiency: "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1, memory=None",
     softlabel.simulate_breast_cancer: "ms, alphas, n_train=50, n_splits=100, rng=None, n_jobs=-1, method='glm', memory=None",
     softlabel.analyse_votes: "votes, features, *, positive, truth=None, columns=None, repeats='first', "
@@ -132,6 +135,7 @@ FIELDS = {
     softlabel.WorthOfVotes: [
         *"error lean scale tilt floor equal_number level n_items m n_truths reservations".split(),
     ],
+    softlabel.BudgetSplit: ["n_items", "m", "n_truth", "worth", "cost", "all_votes", "all_truth"],
     softlabel.VoteDesign: ["n_items", "m", "worth", "cost", "root", "n_truth"],
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
     softlabel.VoteReport: [

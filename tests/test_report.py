@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import sympy as sp
+import yaml
 from bs4 import BeautifulSoup
-from scipy import stats
+from conftest import ROOT
+from scipy import integrate, stats
 from scipy.special import expit
 
 from softlabel import (
@@ -23,12 +25,14 @@ from softlabel import (
     overdispersion_test,
     relative_efficiency,
     sample_probabilities,
+    worth_of_votes,
 )
 from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
 from softlabel.report import parts
 from softlabel.report.command import main
 from softlabel.report.parts import Interval
+from softlabel.report.result import CHAPTER
 from softlabel.vote_models import share_in_band
 
 COEF = np.array([0.3, 1.0, -0.5])
@@ -265,6 +269,150 @@ def test_truth_against_votes():
     assert any("Annotators who differ" in w and "1 of 5 ('a4')" in w for w in analyse_votes(wide, x, positive="yes").warnings)
 
 
+# ------------------------------------------------------------------ What true labels say of the votes
+
+
+def told(report):
+    """What a reader of the console reads, and what one of the page reads."""
+    return repr(report), BeautifulSoup(report.to_html(), "html.parser").get_text(" ")
+
+
+def test_some_true_labels_say_what_the_votes_are_worth():
+    some = TRUTH.sample(40, random_state=1)
+    report, truth = analyse_votes(LONG, X, positive="yes", truth=some), some.reindex(X.index)
+    worth = worth_of_votes(X, COUNTS, truth, level=0.95, rng=0)
+    for name in ("error", "lean", "scale", "tilt", "floor", "equal_number"):
+        assert getattr(report.worth, name) == getattr(worth, name), name
+    assert (report.worth.n_truths, report.worth.n_items, report.worth.level) == (40, 120, 0.95)
+    rows = ["error of the votes' rule", "lean", "scale", "tilt", "floor", "equal number of true labels"]
+    np.testing.assert_array_equal(
+        report.table().loc[rows], [worth.error, worth.lean, worth.scale, worth.tilt, worth.floor, worth.equal_number]
+    )
+    value, low, high = worth.error
+    headline, *_, formula, _, _ = report.sentences()[1:]
+    number = " to ".join(f"{float(f'{x:.2g}'):,.0f}" for x in worth.equal_number[1:])
+    for words in ("By 40 true labels", f"wrong on {value:.1%} ({low:.1%} to {high:.1%})", f"({number}) true labels"):
+        assert words in headline
+    np.testing.assert_allclose(report.promised, 120 * relative_efficiency(5, np.array(report.alpha0)), rtol=1e-12)
+    assert formula.startswith("If the mean of the votes were right") and str(report.promised) in formula
+    assert "do not rule out so much; so few seldom could" in formula
+    for text in told(report):
+        assert "fit_votes_and_truth" in text and "Votes cannot tell" not in text
+    assert f'<a href="{CHAPTER}">' in report.to_html()
+
+
+def test_ten_annotators_or_more_are_taken_as_a_sample_of_annotators():
+    """Each has a taste; each item has three of the twelve, the last ten items have none, and one vote is there twice."""
+    rng = np.random.default_rng(3)
+    x, wide, truth = simulate(n=200, m=12, bias=rng.uniform(-0.3, 0.3, 12), seed=6)
+    wide = wide.where(rng.permuted(np.tile(np.arange(12) < 3, (200, 1)), axis=1))[:190]
+    long = as_long(wide).dropna().sample(frac=1, random_state=1)
+    truth = truth.where(np.arange(200) % 2 == 0)
+    report = analyse_votes(pd.concat([long, long[:1]]), x.sample(frac=1, random_state=2), positive="yes", truth=truth[:60])
+    given = x.loc[report.items.index[report.items["status"] == "used"]]
+    who, counts = long.replace({"label": {"yes": 1, "no": 0}}), count(wide.loc[given.index])
+    common = {"truth": truth[:60].reindex(given.index), "level": 0.95, "rng": 0}
+    worth = worth_of_votes(given, counts, votes=who, **common)
+    for name in ("error", "lean", "scale", "tilt", "floor", "equal_number"):
+        assert getattr(report.worth, name) == pytest.approx(getattr(worth, name), rel=1e-9), name
+    fixed = worth_of_votes(given, counts, **common)
+    assert worth.equal_number.value < fixed.equal_number.value
+    fewer = analyse_votes(long[~long["annotator"].isin(["a0", "a1", "a2"])], x, positive="yes", truth=truth[:60])
+    assert not any("annotators: how much" in text for text in fewer.warnings)
+
+
+def test_without_true_labels_the_worth_is_said_to_hold_only_if_the_mean_is_right():
+    report = analyse_votes(LONG, X, positive="yes")
+    assert report.worth is None and not report.refuted and "lean" not in report.table().index
+    for text in told(report):
+        assert "If the mean of the votes is right, the votes on an item are worth" in text
+        for words in ("three real data sets", "some 50", "400 to 800", "choose_for_truth", "no sharp worth"):
+            assert words in text
+    assert told(analyse_votes(LONG, X, positive="yes", truth=TRUTH * np.nan))[0].count("Votes cannot tell") == 1
+
+
+def test_the_chapter_that_the_report_names_is_a_page_of_the_site():
+    site = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["html"]["baseurl"]
+    assert CHAPTER.startswith(site + "book/package.html")
+
+
+def leaning(shift, n=3000, k=600, seed=0):
+    """Votes whose log-odds are too high by ``shift``, and k true labels; features of one direction that matters."""
+    rng = np.random.default_rng(seed)
+    x = pd.DataFrame(rng.normal(size=(n, 2)), columns=["size", "shape"]).rename_axis("item")
+    eta = 1.5 * x["size"].to_numpy()
+    yes = rng.random((n, 3)) < expit(eta + shift)[:, None]
+    truth = pd.Series((rng.random(n) < expit(eta)).astype(float)).where(np.arange(n) < k)
+    return analyse_votes(pd.DataFrame(yes, x.index), x, positive=True, truth=truth)
+
+
+def test_votes_that_lean_are_found_out_and_no_advice_rests_on_the_formula():
+    """Floor and error by quadrature over eta, normal with standard deviation 1.5: the votes' limit says yes above -1."""
+    density = stats.norm(scale=1.5).pdf
+    floor = integrate.quad(lambda eta: (1 - 2 * expit(eta)) * density(eta), -1, 0)[0]
+    bayes = 2 * integrate.quad(lambda eta: expit(eta) * density(eta), -np.inf, 0)[0]
+    report = leaning(1.0)
+    found = report.worth
+    assert found.lean.low < -1 < found.lean.high < 0 and found.scale.low < 1 < found.scale.high
+    assert 0 < found.floor.low < floor < found.floor.high and found.error.low < floor + bayes < found.error.high
+    assert report.refuted and found.equal_number.high < len(report.used) < report.promised.low
+    assert any("their mean leans" in text for text in report.warnings)
+    for text in told(report):
+        assert "the true labels rule out so much" in text and "There is no advice to buy votes or items" in text
+        assert "buy more" not in text
+
+
+def test_votes_whose_mean_is_right_keep_their_promise():
+    """Three votes of which each is a true label of its own are worth three."""
+    report = leaning(0.0)
+    found = report.worth
+    assert not report.refuted and found.floor.low == 0 and found.lean.low <= 0 <= found.lean.high
+    assert found.equal_number.low < 9000 < found.equal_number.high
+    assert "the true labels do not rule out so much." in repr(report) and "buy more" in repr(report)
+
+
+def test_votes_off_scale_alone_get_no_advice_either():
+    """The worth is not refuted, that the mean is right is."""
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["size", "shape"]).rename_axis("item")
+    eta = 1.5 * x["size"].to_numpy()
+    yes = rng.random((2000, 3)) < expit(2 * eta)[:, None]
+    truth = pd.Series((rng.random(2000) < expit(eta)).astype(float)).where(np.arange(2000) < 300)
+    report = analyse_votes(pd.DataFrame(yes, x.index), x, positive=True, truth=truth)
+    assert not report.refuted and report.truth.pvalue < 1e-4
+    known = (report.fit.coef[0] + x.to_numpy() @ report.fit.coef[1:])[:300, None]
+    calibration = fit_logistic(known, truth[:300]).coef[1], fit_logistic(known, truth[:300]).stderr()[1]
+    assert abs(report.worth.scale.value - calibration[0]) < calibration[1] and report.worth.scale.high < 1
+    assert "There is no advice" in repr(report) and "do not rule out so much" in repr(report)
+
+
+BAD_TRUTH = {
+    "few": (WIDE, X, TRUTH[:20], "only 9 true labels of class 0"),
+    "one class": (WIDE, X, TRUTH[TRUTH == 1], "only 0 true labels of class 0"),
+    "one": (WIDE, X, TRUTH[:1], "By 1 true label,"),
+    "no votes": (WIDE[:60], X, TRUTH[40:], "60 true labels in truth are on items without votes"),
+    "separated": (WIDE, X, (X["size"] > 0).astype(int), "the features separate the true labels"),
+    "lacking features": (WIDE[:60], X[:70].reindex(X.index), TRUTH[60:], "lack a feature, not used: 50"),
+    "nothing left": (WIDE[:60], X[:60].reindex(X.index), TRUTH[60:], "lack a feature, not used: 60"),
+    "votes separated too": (WIDE.apply(lambda v: np.where(X["size"] > 0, "yes", "no")), X, (X["size"] > 0) * 1, "at least"),
+    "inverted": (WIDE.replace({"yes": "no", "no": "yes"}), X, TRUTH, "worth at most 4 true labels"),
+    "one feature": (WIDE, X[["size"]], TRUTH, "as there is one feature"),
+    "one vote": (WIDE[["a0"]], X, TRUTH, "votes would be worth one true label each"),
+    "more truths than votes": (WIDE[:8], X, TRUTH, "alpha0 is infinite (no interval)"),
+}
+
+
+@pytest.mark.parametrize("votes, features, truth, words", BAD_TRUTH.values(), ids=list(BAD_TRUTH))
+def test_an_answer_from_doubtful_truth_has_its_reservation(votes, features, truth, words):
+    """Nor do warnings of the package or of NumPy, here errors, reach the user."""
+    report = analyse_votes(votes, features, positive="yes", truth=truth)
+    for text in told(report):
+        assert words in text
+        assert not re.search(r"\b(nan|inf|infinite to|None)\b", text.replace("None found", ""))
+    assert report.worth is None or all(text in " ".join(report.warnings) for text in report.worth.reservations)
+    assert not report.refuted or report.worth.reservations == () or "if one sets the reservations aside" in repr(report)
+
+
 # ------------------------------------------------------------------ Forms of input
 
 
@@ -385,6 +533,7 @@ def edited(frame, row, column, value):
         (LONG, X.reset_index(drop=True), {}, "no item of votes is in features.*'i0'"),
         (LONG, X * np.nan, {}, "no item has both"),
         (LONG, X.assign(one=1.0), {}, "'one'.*constant"),
+        (LONG, X * [1, 1e-170], {}, "change its unit"),
         (LONG, X, {"columns": ["size", "colour"]}, "columns: .*'colour'.*'shape'"),
         (LONG, X, {"truth": "histology"}, "truth: .*'histology'"),
         (LONG, X, {"truth": TRUTH.replace({1: 2})}, "truth of item .* is 2"),
@@ -418,7 +567,8 @@ def outside(html):
     """Addresses that a page would fetch, and scripts, which it must not have."""
     soup = BeautifulSoup(html, "html.parser")
     keys = ("src", "href", "srcset", "data", "poster", "action")
-    found = [tag[key] for tag in soup.find_all(True) for key in keys if tag.get(key)]
+    links = soup.find_all("a", href=CHAPTER)  # a reader may follow it, the page does not
+    found = [tag[key] for tag in soup.find_all(True) for key in keys if tag.get(key) and tag not in links]
     css = re.findall(r"@import|url\([^)]*\)", html)
     return [a for a in found + css if not a.startswith("data:")] + soup.find_all(["script", "link", "iframe", "object"])
 
@@ -426,7 +576,8 @@ def outside(html):
 def test_the_page_stands_alone():
     html = the_report().to_html()
     assert outside(html) == []
-    for bad in ('<img src="http://a.example/b.png">', "<style>a { background: url(b.png) }</style>", "<script>1</script>"):
+    images = ('<img src="http://a.example/b.png">', f'<img src="{CHAPTER}">', "<style>a { background: url(b.png) }</style>")
+    for bad in (*images, '<a href="http://a.example">', "<script>1</script>"):
         assert outside(html.replace("</body>", bad + "</body>"))
     soup = BeautifulSoup(html, "html.parser")
     assert all(len(image["alt"]) > 60 for image in soup.find_all("img")) and len(soup.find_all("img")) == 2
@@ -517,6 +668,7 @@ def folder(tmp_path_factory):
     features = (folder / "features.csv").read_text().splitlines()
     features[4] = "i3,wide,1,0"
     (folder / "words.csv").write_text("\n".join(features))
+    X.assign(truth=TRUTH.map({1: "yes", 0: "no"}).where(np.arange(120) < 40)).to_csv(folder / "some.csv")
     (folder / "empty.csv").write_text("")
     (folder / "latin.csv").write_bytes("item,annotator,label\na,b,é".encode("latin-1"))
     return folder
@@ -542,6 +694,8 @@ def test_the_command_writes_the_report(folder):
     assert done.stdout == f"{the_report()!r}\n"
     assert "fitted 3 coefficients to 600 votes on 120 items" in done.stderr and "ms" in done.stderr
     assert len(pd.read_csv(folder / "items.csv")) == 120
+    some = command(folder, *f"{GOOD} --votes wide.csv -q -o some.html".replace("features.csv", "some.csv").split())
+    assert some.stdout == f"{analyse_votes(WIDE, X, positive='yes', truth=TRUTH[:40])!r}\n" and some.stderr == ""
     assert run(folder, "votes.csv", "features.csv", "-o", "long.html") == 0
     assert (folder / "long.html").read_text(encoding="utf-8") == the_report().to_html()
 

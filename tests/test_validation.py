@@ -77,6 +77,10 @@ CALLS = {
         sl.design_votes,
         dict(budget=20, cost_item=2, cost_vote=1, alpha0=5, n_items=10, cost_truth=3, min_items=1),
     ),
+    "split_budget": (
+        sl.split_budget,
+        dict(budget=20, cost_item=2, cost_vote=1, cost_truth=3, alpha0=5, ceiling=10),
+    ),
     "fit_votes_and_truth": (sl.fit_votes_and_truth, dict(X=JUDGED, counts=MARKS, truth=TRUE)),
     "worth_of_votes": (
         sl.worth_of_votes,
@@ -377,6 +381,16 @@ BAD = {
         (11, "min_items is 11, but there are only n_items = 10"),
         (9, "budget 20 does not pay for min_items = 9 .* which cost 27"),
     ],
+    **{("split_budget", name): positive_number(name) for name in ("cost_vote", "cost_truth")},
+    ("split_budget", "budget"): [
+        *positive_number("budget"),
+        (2, "budget 2 pays for no item with a vote or a true label"),
+        (1e7, r"budget 1e\+07 pays for 1e\+07 votes: at most"),
+        (1e6, r"budget 1e\+06 pays for 3.33e\+05 true labels: at most 10000"),
+    ],
+    ("split_budget", "cost_item"): [(bad, "cost_item must be a positive number or 0") for bad in (-1, nan, inf, "x")],
+    ("split_budget", "alpha0"): [([1.0, 2.0], "single number")],
+    ("split_budget", "ceiling"): [(bad, "ceiling must be a positive number") for bad in (0, -1, nan, "x")],
     ("TwoClassNormal", "mean1"): [
         ([1, nan], r"mean1\[1\] is nan"),
         ([0, 0], "mean1 and mean2 are equal"),

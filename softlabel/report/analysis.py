@@ -17,6 +17,7 @@ from softlabel.report import parts, rivals
 from softlabel.report.result import VoteReport
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
 from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed
+from softlabel.worth import FEW
 
 log = logging.getLogger(__name__)
 KNOWN = 50  # true labels for a comparison
@@ -48,7 +49,9 @@ def analyse_votes(
     positive : object
         The label of the positive class. There must be two labels.
     truth : str or Series, optional
-        True labels where they are known: a column of ``features``, or a Series by item. In the words of the votes, or 1 and 0.
+        True labels of some items, drawn at random (:func:`choose_for_truth`), or of all: a column of ``features``, or a Series
+        by item. In the words of the votes, or 1 and 0. The items need no votes. With true labels the report says what the
+        votes are worth by :func:`worth_of_votes`; without, what they would be worth if their mean were right.
     columns : sequence of str, optional
         The columns of ``features`` to use; all by default.
     repeats : {"first", "keep"}
@@ -58,7 +61,7 @@ def analyse_votes(
     level : float
         Of the intervals.
     rng : Generator, int or None
-        For the choice of folds; by default always the same.
+        For the choice of folds and the draws of :func:`worth_of_votes`; by default always the same.
 
     Returns
     -------
@@ -71,12 +74,16 @@ def analyse_votes(
 
     Notes
     -----
-    With M votes on an item, independent of the rest, the pooled fit carries E[M]^2 (1 + alpha0) / (E[M^2] + alpha0 E[M])
-    times the information of one true label an item; equal numbers give Theorem 2 of Ahfock & McLachlan (2021). The factor
+    With M votes on an item, independent of the rest and with the right mean, the pooled fit carries E[M]^2 (1 + alpha0) /
+    (E[M^2] + alpha0 E[M]) times the information of one true label an item; equal numbers give Theorem 2 of Ahfock & McLachlan
+    (2021). Votes alone cannot tell whether their mean is right. The factor
     rises with alpha0, so that the ends of one interval give those of the other. The estimate of alpha0 takes the fitted
     coefficients as known, and tends to be too high; its interval, the default of :func:`alpha0_interval`, allows for their
     error. There is none (0 to infinity) below 3 items of the rarer class for each coefficient, or if the features separate
     the votes.
+
+    What true labels say allows for differences of annotators from ten of them on, as :func:`worth_of_votes` with ``votes``;
+    with fewer, as everything else here, it is about these annotators.
 
     Annotators are compared with all votes on the same items. If they are exchangeable, one of them gives a positive vote with
     probability s / m where s of m votes are positive, whatever the item is; the z values need no other assumption.
@@ -105,6 +112,7 @@ def analyse_votes(
     log.info("alpha0 is %s", alpha0)
     comparison, lacking = _comparison(data, rng)
     log.info("%s", lacking if comparison is None else "compared with other ways to make labels")
+    told = data.told()
     return VoteReport(
         items=data.items.assign(posterior=pd.Series(tau[:, 0], X.index)),
         annotators=compare_annotators(data.table, None if data.truth is None else data.truth[data.row]),
@@ -114,7 +122,8 @@ def analyse_votes(
         overdispersion=test,
         efficiency_direct=parts.direct_efficiency(fit, X, tau),
         goodness_of_fit=parts.goodness_of_fit(counts, tau, alpha0.value if test else np.inf),  # of single votes any value does
-        truth=None if data.truth is None else parts.against_truth(fit, X, tau, data.truth[data.used]),
+        truth=None if told is None else parts.against_truth(fit, told[0], fit.posterior(told[0]), told[2]),
+        worth=None if told is None else parts.worth(*told, level, rng),
         comparison=comparison,
         lacking=lacking,
         positive=positive,
@@ -132,7 +141,11 @@ class _Joined:
     table: VoteTable
     items: pd.DataFrame
     row: NDArray[np.intp]
-    X: pd.DataFrame  # of the items used
+    features: pd.DataFrame  # of the first items
+
+    @property
+    def X(self) -> pd.DataFrame:
+        return self.features[self.used[: len(self.features)]]
 
     @property
     def used(self) -> NDArray[np.bool_]:
@@ -140,12 +153,31 @@ class _Joined:
 
     @property
     def counts(self) -> Array:
-        m, s = self.items.loc[self.used, ["votes", "positive"]].to_numpy(float).T
+        return self._count(self.used)
+
+    def _count(self, which: NDArray[np.bool_]) -> Array:
+        m, s = self.items.loc[which, ["votes", "positive"]].to_numpy(float).T
         return np.column_stack([s, m - s])
 
     @property
     def truth(self) -> Array | None:
         return np.asarray(self.items["truth"], float) if "truth" in self.items else None
+
+    def told(self) -> tuple[pd.DataFrame, Array, Array, pd.DataFrame | None] | None:
+        """Features, votes and truth of the items used, and of those that have all features, a true label and no vote.
+
+        And who voted how, items numbered in that order; None if annotators are few: how much they differ is then not known.
+        """
+        if self.truth is None:
+            return None
+        n = len(self.features)
+        which = self.used | ((self.items["status"] == "no votes").to_numpy() & ~np.isnan(self.truth))
+        which[:n] &= ~self.features.isna().any(axis=1).to_numpy()
+        item = np.where(which, np.cumsum(which) - 1, -1)[self.row[self.table.item]]
+        votes = pd.DataFrame({"item": item, "annotator": self.table.annotator, "label": self.table.positive.astype(int)})
+        votes = votes[item >= 0]
+        several = len(votes["annotator"].unique()) >= FEW and votes["label"].any()
+        return self.features[which[:n]], self._count(which), self.truth[which], votes if several else None
 
 
 def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", positive: object) -> _Joined:
@@ -169,7 +201,7 @@ def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", po
         )
     if not (status == "used").any():
         raise ValueError("no item has both a vote and all its features")
-    return _Joined(table, items, row, X[status[: len(X)] == "used"])
+    return _Joined(table, items, row, X)
 
 
 def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
@@ -178,7 +210,11 @@ def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
         warnings.simplefilter("ignore", SeparationWarning)  # both are said in the report
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = fit_logistic(X, counts)
-        return fit if fit.separation == "none" else fit_logistic(X, counts, method="firth")
+        fit = fit if fit.separation == "none" else fit_logistic(X, counts, method="firth")
+    with np.errstate(all="ignore"):
+        if not np.isfinite(fit.cov()).all():
+            raise ValueError("features has a column so small that its coefficient has no variance in numbers: change its unit")
+    return fit
 
 
 def _comparison(data: _Joined, rng: np.random.Generator) -> tuple[pd.DataFrame | None, str]:

@@ -82,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     add("--votes", required=True, metavar="CSV", help="votes: item, annotator, label, or a wide table, item first")
     add("--features", required=True, metavar="CSV", help="features: item (or the first column), and columns of numbers")
     add("--positive", required=True, metavar="LABEL", help="the label of the positive class")
-    add("--truth", metavar="COLUMN", help="column of the features that holds true labels, empty where unknown")
+    add("--truth", metavar="COLUMN", help="column of the features: true labels of items drawn at random, else empty")
     add("--columns", nargs="+", metavar="COLUMN", help="columns of the features to use (all)")
     add("--repeats", choices=["first", "keep"], default="first", help="further votes of an annotator on an item (%(default)s)")
     add("--cost-item", type=float, default=1.0, metavar="PRICE", help="price of an item, in the unit of --cost-vote (1)")

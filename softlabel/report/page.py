@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from softlabel.efficiency import pooled_efficiency
-from softlabel.report.parts import shown
+from softlabel.report.parts import Interval, equal_number, equal_number_in_words, shown, to_decimals
+from softlabel.report.result import CHAPTER
 
 if TYPE_CHECKING:
     from softlabel.report.result import VoteReport
@@ -29,7 +30,8 @@ STYLE: Any = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
 }
-BLUE, RED = "#0072B2", "#D55E00"
+BLUE, RED, GREEN = "#0072B2", "#D55E00", "#009E73"
+LINK = f'<a href="{CHAPTER}">What votes are worth</a>'
 
 
 def page(report: "VoteReport") -> str:
@@ -49,7 +51,7 @@ def fragment(report: "VoteReport") -> str:
     fit = report.goodness_of_fit
     doubts = f'<div class="warnings">{_list(report.warnings)}</div>' if report.warnings else "<p>None found.</p>"
     sections = {
-        "In short": "\n".join(f"<p>{escape(text)}</p>" for text in report.sentences()),
+        "In short": "\n".join(f"<p>{escape(text).replace(CHAPTER, LINK)}</p>" for text in report.sentences()),
         "Reasons for doubt": doubts,
         "What was read": _table(_counts(report), "The tables in numbers") + _list(report.set_aside),
         "Coefficients": _table(report.fit.summary(level=report.level), "Log-odds of the positive class, sandwich errors")
@@ -63,9 +65,9 @@ def fragment(report: "VoteReport") -> str:
         + _figure(*_fit_figure(report)),
         "Annotators": _annotators(report),
         "The next spending": _table(
-            report.spending.map("{:.1%}".format),
-            f"Gain of information for the same money; an item costs {shown(report.cost_item)}, "
-            f"a vote {shown(report.cost_vote)}",
+            report.spending.map(lambda x: "unknown" if np.isnan(x) else f"{x:.1%}"),
+            f"Gain of information for the same money if the mean of the votes is right; an item costs "
+            f"{shown(report.cost_item)}, a vote {shown(report.cost_vote)}",
         )
         + _note(f"For a study that starts afresh the best number of votes an item is {report.best_votes}."),
         "Other ways to make labels": _comparison(report),
@@ -111,10 +113,19 @@ def _counts(report: "VoteReport") -> pd.DataFrame:
     return pd.DataFrame({"number": {**report.counted, **spread}}).rename_axis("what")
 
 
+def _estimates(rows: dict[str, tuple[str, str]], caption: str) -> str:
+    return _table(pd.DataFrame(rows, index=["value", "interval"]).T.rename_axis("quantity"), caption)
+
+
+def _in_two(estimate: Interval) -> tuple[str, str]:
+    return shown(estimate.value), estimate.ends()
+
+
 def _worth(report: "VoteReport") -> str:
-    rows = {"alpha0": report.alpha0, "true labels an item is worth": report.efficiency}
-    table = pd.DataFrame(rows, index=["value", "low", "high"]).T.rename_axis("quantity")
-    out = _table(table.map(shown), f"Estimates with {report.level:.0%} intervals") + _note(
+    formula = {"alpha0": report.alpha0, "true labels an item is worth": report.efficiency, "all votes": report.promised}
+    rows = {name: _in_two(estimate) for name, estimate in formula.items()}
+    out = _by_truth(report) + _estimates(rows, f"If the mean of the votes is right: with {report.level:.0%} intervals")
+    out += _note(
         "From the scatter of the votes alone, without the Dirichlet-multinomial, an item is worth "
         f"{shown(report.efficiency_direct)} true labels. The estimates take the fitted coefficients as known, which makes "
         "them too high where items are few; the intervals allow for that."
@@ -123,6 +134,25 @@ def _worth(report: "VoteReport") -> str:
         return out
     statistic, p = map(shown, report.overdispersion)
     return out + _note(f"Test that votes are independent given the features: statistic {statistic}, p = {p}.")
+
+
+def _by_truth(report: "VoteReport") -> str:
+    if report.worth is None:
+        return ""
+    worth = report.worth
+    rates = {"error of the votes' rule": worth.error, "floor: excess error with any number of votes": worth.floor}
+    mean = {"lean (right: 0)": worth.lean, "scale (right: 1)": worth.scale, "tilt (right: 0)": worth.tilt}
+    rows = {name: (f"{x.value:.1%}", f"{x.low:.1%} to {x.high:.1%}") for name, x in rates.items()}
+    number = equal_number_in_words(worth, len(report.fit.coef))
+    rows |= {"true labels that all votes are worth": _in_two(equal_number(worth)) if "(" in number else ("", number)}
+    rows |= {name: _in_two(to_decimals(estimate)) for name, estimate in mean.items()}
+    if len(report.fit.coef) == 2:
+        rows["tilt (right: 0)"] = "0", "one feature"
+    return _estimates(rows, f"By {worth.n_truths:,} true labels, with {report.level:.0%} intervals") + _note(
+        "Lean: how much larger the log-odds of the truth are than those of the votes, where votes are in doubt. Scale: below "
+        "1 votes are too extreme, above 1 too timid. Tilt: how much other features matter to nature than to annotators. Lean "
+        "and tilt make the floor, which no number of votes takes away. True labels must be those of items drawn at random."
+    )
 
 
 def _annotators(report: "VoteReport") -> str:
@@ -168,14 +198,23 @@ def _efficiency_figure(report: "VoteReport") -> tuple[Figure, str, str]:
         if report.overdispersion:
             ax.plot(grid, value, color=BLUE, label="estimate")
         ax.plot(grid, grid, color="0.4", linestyle=":", label="independent votes")
-        ax.plot(m, report.efficiency.value, "o", color=RED, label="these votes")
-        ax.set(xlabel="votes an item", ylabel="true labels it is worth", ylim=(0, min(grid[-1], 1.3 * high[-1])))
+        ax.plot(m, report.efficiency.value, "o", color=RED, label="by the formula")
+        top = 1.3 * high[-1]
+        if report.worth:
+            worth, low_end, high_end = (min(x / len(report.used), 2 * grid[-1]) for x in equal_number(report.worth))
+            ax.errorbar(m, worth, [[worth - low_end], [high_end - worth]], fmt="s", color=GREEN, label="by true labels")
+            top = max(top, 1.1 * min(high_end, 2 * worth))
+        ax.set(xlabel="votes an item", ylabel="true labels it is worth", ylim=(0, min(grid[-1], top)))
         ax.legend(loc="upper left")
     alt = (
         f"Curve of true labels an item is worth against votes an item, from 1 to {shown(value[-1])} at {grid[-1]:.0f} votes, "
-        f"with a band. A dot marks these votes: {shown(m)} an item, worth {shown(report.efficiency.value)}."
+        f"with a band. A dot marks these votes: {shown(m)} an item, worth {shown(report.efficiency.value)}"
+        + (f"; a square what they are worth by true labels, {shown(worth)}." if report.worth else ".")
     )
-    caption = "What equal numbers of votes on each item are worth. The dot lies below the line where numbers are unequal."
+    caption = (
+        "What equal numbers of votes on each item are worth if their mean is right. The dot lies below the line where numbers "
+        "are unequal." + (" Square: what the true labels say of these votes, with its interval." if report.worth else "")
+    )
     return figure, alt, caption
 
 

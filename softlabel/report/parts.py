@@ -1,5 +1,6 @@
 """The pieces of a report on votes: each takes arrays and returns numbers or a table."""
 
+import warnings
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,8 +19,10 @@ from softlabel.overdispersion import (
 )
 from softlabel.validation import Array
 from softlabel.vote_models import dm_logpmf, share_in_band
+from softlabel.worth import TruthWarning, WorthOfVotes, worth_of_votes
 
 SMALLEST = 1e-9  # alpha0 of unanimous votes, for probabilities
+MOST = 1e6  # true labels, beyond which an end of an interval is no number
 
 
 class Interval(NamedTuple):
@@ -30,7 +33,13 @@ class Interval(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{shown(self.value)} ({shown(self.low)} to {shown(self.high)})"
+        return f"{shown(self.value)} ({self.ends()})"
+
+    def ends(self) -> str:
+        """The interval in words; (0, inf) stands for none, and both ends at infinity say no more."""
+        if np.isinf(self.high):
+            return "no interval" if self.low == 0 or np.isinf(self.low) else f"at least {shown(self.low)}"
+        return f"{shown(self.low)} to {shown(self.high)}"
 
 
 class GoodnessOfFit(NamedTuple):
@@ -51,6 +60,30 @@ class TruthTest(NamedTuple):
     statistic: float
     pvalue: float
     accuracy: float
+
+
+def equal_number(worth: WorthOfVotes) -> Interval:
+    """Two digits, which is what draws give, of the number of true labels to which the votes are equal."""
+    return Interval(*(np.inf if x > MOST else float(f"{x:.2g}") for x in worth.equal_number))
+
+
+def equal_number_in_words(worth: WorthOfVotes, n_coef: int) -> str:
+    """The number with its interval, or a bound: no rule can be had from n_coef true labels, so that one more is the least."""
+    number = equal_number(worth)
+    if worth.equal_number.high <= n_coef + 1:
+        return f"at most {n_coef + 1}"
+    return str(number) if np.isfinite(number.value) else f"at least {shown(number.low)}"
+
+
+def in_percent(estimate: tuple[float, float, float]) -> str:
+    """An estimate of a rate and its interval."""
+    value, low, high = estimate
+    return f"{value:.1%} ({low:.1%} to {high:.1%})"
+
+
+def to_decimals(estimate: tuple[float, float, float]) -> Interval:
+    """An estimate with two decimals and no negative zero."""
+    return Interval(*(round(x, 2) + 0.0 for x in estimate))
 
 
 def shown(x: float) -> str:
@@ -157,3 +190,14 @@ def against_truth(fit: LogisticFit, X: pd.DataFrame, tau: Array, y: Array) -> Tr
     statistic = float(score @ np.linalg.pinv(cov, hermitian=True) @ score)
     rank = np.linalg.matrix_rank(cov, hermitian=True)
     return TruthTest(len(y), statistic, float(chdtrc(rank, statistic)), float(((tau[:, 0] > 0.5) == (y == 1)).mean()))
+
+
+def worth(
+    X: pd.DataFrame, counts: Array, y: Array, votes: pd.DataFrame | None, level: float, rng: np.random.Generator
+) -> WorthOfVotes | None:
+    """What the true labels say that the votes are worth; None without a true label."""
+    if np.isnan(y).all():
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruthWarning)  # its reservations are said in the report, and so is separation
+        return worth_of_votes(X.to_numpy(), counts, y, votes=votes, level=level, rng=rng)

@@ -13,11 +13,20 @@ from softlabel.fits import LogisticFit
 from softlabel.labellers import differing_annotators
 from softlabel.overdispersion import FEWEST, OverdispersionTest, rarer_items
 from softlabel.report import parts
-from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, shown
+from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, in_percent, shown
 from softlabel.validation import listed, optional
+from softlabel.worth import WorthOfVotes
 
+CHAPTER = "https://harmless-label-noise.github.io/harmless-label-noise/book/package.html#softlabel.worth_of_votes"
 FEW = 10  # items of the rarer class for each coefficient
 SMALL_P = 0.01  # below which a test is worth a warning
+MANY = 400  # true labels; somewhere from here to twice as many the false promise for defendants is refuted half of the time
+WITHOUT_TRUTH = (
+    "Votes cannot tell whether their mean is right. On three real data sets that have true labels as well it was not, and "
+    "votes were worth less than this, once less than a tenth. True labels of items drawn at random (choose_for_truth) would "
+    f"tell: some 50 how often the rule from the votes is wrong, {MANY} to {2 * MANY} whether this worth is refuted. Even they "
+    f"give no sharp worth. {CHAPTER}"
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,7 +44,7 @@ class VoteReport:
     overdispersion : OverdispersionTest or None
         Test of alpha0 = inf; None where no item has two votes.
     efficiency : Interval
-        How many true labels the votes on an item are worth, by the Dirichlet-multinomial.
+        How many true labels the votes on an item are worth if their mean is right, by the Dirichlet-multinomial.
     efficiency_direct : float
         The same from the scatter of the votes alone: (det I^-1 / det C)^(1 / (p + 1)), where C is the sandwich and I the
         information of one true label on each item.
@@ -44,13 +53,20 @@ class VoteReport:
     calibration, histogram : DataFrame
         Observed and expected votes by group of posterior; items by their number of positive votes.
     spending : DataFrame
-        What the same money buys: ``gain`` of information with the ends of its interval, ``low`` and ``high``.
+        What the same money buys if the mean of the votes is right: ``gain`` of information with the ends of its interval,
+        ``low`` and ``high``.
     advice : {"more votes", "more items", "either"}
-        "either" where the interval leaves it open.
+        If the mean of the votes is right; "either" where the interval leaves it open.
     best_votes : Interval
         Best number of votes an item for a study that starts afresh.
     annotators, items : DataFrame
         One row each. ``items["status"]`` says whether an item was used, and why not.
+    promised : Interval
+        ``efficiency`` times the number of items.
+    worth : WorthOfVotes or None
+        What the votes are worth by the true labels, by :func:`worth_of_votes`; None without true labels.
+    refuted : bool
+        Whether ``worth`` puts the equal number of true labels below ``promised``, with both intervals.
     truth : TruthTest or None
         None without true labels.
     comparison : DataFrame or None
@@ -74,6 +90,7 @@ class VoteReport:
     efficiency_direct: float
     goodness_of_fit: GoodnessOfFit
     truth: TruthTest | None
+    worth: WorthOfVotes | None
     comparison: pd.DataFrame | None
     lacking: str
     positive: object
@@ -104,6 +121,19 @@ class VoteReport:
         m = self.used["votes"].to_numpy(float)
         return Interval(*(pooled_efficiency(m, np.inf if np.isnan(a) else a) for a in self.alpha0))
 
+    @property
+    def promised(self) -> Interval:
+        return Interval(*(len(self.used) * e for e in self.efficiency))
+
+    @property
+    def refuted(self) -> bool:
+        return self.worth is not None and self.worth.equal_number.high < self.promised.low
+
+    @property
+    def _differs(self) -> bool:
+        """Whether the true labels have other coefficients than the votes."""
+        return self.truth is not None and self.truth.pvalue < SMALL_P
+
     @cached_property
     def spending(self) -> pd.DataFrame:
         return parts.spending(self.used["votes"].to_numpy(float), self.alpha0, self.cost_item, self.cost_vote)
@@ -126,11 +156,13 @@ class VoteReport:
             )
         if not self.fit.converged:
             found.append("The fit did not converge.")
-        if self.truth and self.truth.pvalue < SMALL_P:
+        if self.truth and self._differs:
             found.append(
-                f"The true labels do not have the coefficients of the votes (p = {shown(self.truth.pvalue)}): the annotators, "
-                "taken together, are biased, and no number of votes makes up for that."
+                f"The true labels do not have the coefficients of the votes (p = {shown(self.truth.pvalue)}): their mean "
+                "leans, is off scale or is tilted, and no number of votes mends that. (Off scale alone, decisions stay right.)"
             )
+        if self.worth:
+            found.extend(f"What true labels say is less certain than it looks: {text}." for text in self.worth.reservations)
         m, s = self.used["votes"], self.used["positive"]
         rarer = rarer_items(np.column_stack([s, m - s]))
         if rarer < FEW * q:
@@ -153,7 +185,7 @@ class VoteReport:
 
     @cached_property
     def set_aside(self) -> tuple[str, ...]:
-        found = []
+        found, known = [], self.items.get("truth", self.items["votes"] * np.nan).notna()
         if missing := self.counted["missing votes"]:
             found.append(f"Votes without a label, not used: {missing:,}.")
         if repeated := self.counted["repeated votes"]:
@@ -163,9 +195,12 @@ class VoteReport:
                 f"of them contradict the first: {self.counted['contradictory repeats']:,}."
             )
         for what in ("no votes", "no features", "incomplete features"):
-            names = self.items.index[self.items["status"] == what]
-            if len(names):
-                found.append(f"Items with {what}, not used: {len(names):,} ({listed(names)}).")
+            which = self.items["status"] == what
+            if which.any():
+                but = " but for true labels" if what == "no votes" and self.worth and known[which].any() else ""
+                found.append(f"Items with {what}, not used{but}: {which.sum():,} ({listed(self.items.index[which])}).")
+        if lost := int(known.sum()) - (self.worth.n_truths if self.worth else 0):
+            found.append(f"True labels of items that lack a feature, not used: {lost:,}.")
         return (*found, f"{self.lacking[0].upper()}{self.lacking[1:]}.") if self.lacking else tuple(found)
 
     def table(self) -> pd.DataFrame:
@@ -177,7 +212,7 @@ class VoteReport:
             "alpha0": self.alpha0,
             "correlation of two votes": (1 / (1 + value), 1 / (1 + high), 1 / (1 + low)),
             "overdispersion, p-value": self.overdispersion.pvalue if self.overdispersion else np.nan,
-            "true labels an item is worth": self.efficiency,
+            "true labels an item is worth, if the mean is right": self.efficiency,
             "the same, from the scatter alone": self.efficiency_direct,
             "goodness of fit, p-value": self.goodness_of_fit.pvalue,
             "share of items in the 95% band": self.goodness_of_fit.share_in_band,
@@ -185,6 +220,10 @@ class VoteReport:
         }
         if self.truth:
             rows |= {"truth against votes, p-value": self.truth.pvalue, "accuracy of the rule": self.truth.accuracy}
+        if self.worth:
+            rows |= {"error of the votes' rule": self.worth.error, "lean": self.worth.lean, "scale": self.worth.scale}
+            rows |= {"tilt": self.worth.tilt, "floor": self.worth.floor}
+            rows |= {"equal number of true labels": self.worth.equal_number}
         ends = {name: row if isinstance(row, tuple) else (row, np.nan, np.nan) for name, row in rows.items()}
         return pd.DataFrame(ends, index=["value", "low", "high"]).T.rename_axis("quantity")
 
@@ -194,24 +233,50 @@ class VoteReport:
         said = [
             f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item, of {len(self.annotators):,} annotators."
         ]
-        if self.overdispersion is None:
-            said.append(
-                "No item has two votes, so alpha0 cannot be known; a single vote is worth one true label whatever it is."
-            )
-        else:
+        if self.worth:
+            said += self._by_truth(self.worth)
+        if self.overdispersion:
             hang = "hang together" if self.overdispersion.pvalue < 0.05 else "are not shown to hang together"
             said.append(f"Beyond what the features explain, votes on an item {hang}: alpha0 is {self.alpha0}.")
-            said.append(f"If the model holds, the votes on an item are worth {self.efficiency} true labels.")
+        else:
+            said.append("No item has two votes, so alpha0 cannot be known.")
+        said += self._by_formula()
         (_, low, high), (item, _, _) = self.spending.to_numpy()
+        better = "the data leave open which is better" if self.advice == "either" else f"buy {self.advice}"
         said.append(
-            f"One more vote on each item would add {low:.1%} to {high:.1%} of information, the same money on new items "
-            f"{item:.1%}: " + ("the data leave open which is better." if self.advice == "either" else f"buy {self.advice}.")
+            "There is no advice to buy votes or items: their gains are computed as if the mean of the votes were right."
+            if self.refuted or self._differs
+            else f"If the mean is right, one more vote on each item adds {low:.1%} to {high:.1%} of information, the same "
+            f"money on new items {item:.1%}: {better}."
         )
-        if self.truth:
-            said.append(
-                f"The rule from the votes is right on {self.truth.accuracy:.1%} of {self.truth.n_items:,} true labels."
-            )
+        if self.worth:
+            said.append(f"One rule from votes and true labels: fit_votes_and_truth. {CHAPTER}")
         return said
+
+    def _by_truth(self, worth: WorthOfVotes) -> list[str]:
+        """What the true labels say of the votes, in words."""
+        floor = Interval(*(100 * x for x in worth.floor))
+        lean, scale, tilt, floor = (parts.to_decimals(x) for x in (worth.lean, worth.scale, worth.tilt, floor))
+        tilted = str(tilt) if len(self.fit.coef) > 2 else "0, as there is one feature"
+        return [
+            f"By {worth.n_truths:,} true label{'s' * (worth.n_truths > 1)}, the rule from the votes is wrong on "
+            f"{in_percent(worth.error)} of new items; all votes are worth "
+            f"{parts.equal_number_in_words(worth, len(self.fit.coef))} true labels.",
+            f"However many votes, the error stays {floor} percentage points above that of the best rule on these features.",
+            f"The mean of the votes has lean {lean}, scale {scale} and tilt {tilted}; the right one has 0, 1 and 0.",
+        ]
+
+    def _by_formula(self) -> list[str]:
+        """What the votes are worth if their mean is right, in words, and whether it is."""
+        if_right, are = ("were right", "would be") if self.worth else ("is right", "are")
+        one = f"the votes on an item {are} worth {self.efficiency} true labels, all votes {self.promised}"
+        one = one if self.overdispersion else f"votes {are} worth one true label each"
+        if not self.worth:
+            return [f"If the mean of the votes {if_right}, {one}.", WITHOUT_TRUTH]
+        few = "; so few seldom could" if self.worth.n_truths < MANY else ""
+        told = "rule out so much" if self.refuted else f"do not rule out so much{few}"
+        told += ", if one sets the reservations aside" if self.refuted and self.worth.reservations else ""
+        return [f"If the mean of the votes {if_right}, {one}: the true labels {told}."]
 
     def __repr__(self) -> str:
         return "\n  ".join(["VoteReport", *self.sentences(), *self.set_aside, *(f"WARNING: {text}" for text in self.warnings)])

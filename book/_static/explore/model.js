@@ -85,21 +85,78 @@ var softlabel = (function () {
     return cost(m + 1) < cost(m) ? m + 1 : m;
   }
 
-  /* The best design in whole items and votes, as design_votes finds it: the
-     most worth, then the least cost, then the fewest votes an item. */
-  function design(budget, alpha0, price) {
-    let best = { worth: 0 };
+  /* The better of two plans: of the most worth, then of the least cost. */
+  function better(found, best) {
+    const gain = found.worth / best.worth - 1;
+    return gain > 1e-12 || (gain > -1e-12 && found.cost < best.cost) ? found : best;
+  }
+
+  /* 33 pays for 30 at 1.1, whatever the binary fractions say. */
+  const affordable = (budget, price) => Math.floor((budget * (1 + 4e-15)) / price);
+
+  /* The best design in whole items, from `least` to `most`, and votes, as
+     design_votes finds it; of equal ones that with the fewest votes an item. */
+  function design(budget, alpha0, price, least = 1, most = Infinity) {
+    let best = { n: 0, m: 0, worth: 0, cost: 0 };
     for (let m = 1; m <= budget; m++) {
-      const n = Math.floor((budget * (1 + 4e-15)) / (price + m));
-      const found = { n, m, worth: n * relativeEfficiency(m, alpha0), cost: n * (price + m) };
-      const gain = found.worth / best.worth - 1;
-      if (gain > 1e-12 || (gain > -1e-12 && found.cost < best.cost)) best = found;
+      const n = Math.min(most, affordable(budget, price + m));
+      if (n < least) break;
+      const worth = n * relativeEfficiency(m, alpha0);
+      best = better({ n, m, worth, cost: n * (price + m) }, best);
     }
     return best;
+  }
+
+  /* What k true labels and the votes that the rest of a budget buys are worth,
+     if no votes exceed `ceiling` true labels. A true label costs `truth` beside
+     its item, a vote 1; true labels are on items with votes first. */
+  const together = (k, votes, ceiling) => k + votes / (1 + votes / ceiling);
+  function splitWorth(k, budget, alpha0, price, truth, ceiling) {
+    const m = Math.max(1, bestRoot(alpha0, price));
+    const rest = budget - k * truth;
+    const free = rest - k * price; // where true labels have paid for all items
+    const votes = rest >= k * (price + m)
+      ? worth(rest, m, alpha0, price)
+      : free > k ? k * relativeEfficiency(free / k, alpha0) : free;
+    return together(k, votes, ceiling);
+  }
+
+  /* The best split in whole numbers, as split_budget finds it. In fractions the
+     worth is a concave function of k and at least as large: the search goes
+     from its top to either side, until it falls below the best plan found. */
+  function split(budget, alpha0, price, truth, ceiling) {
+    const last = affordable(budget, price + truth);
+    const bound = (k) => splitWorth(k, budget, alpha0, price, truth, ceiling);
+    let [low, high] = [0, last];
+    while (low < high) {
+      const k = Math.floor((low + high) / 2);
+      if (bound(k + 1) > bound(k)) low = k + 1;
+      else high = k;
+    }
+    const plan = (k) => {
+      const paid = k * (price + truth);
+      let best = { n: 0, m: 0, k, worth: k, cost: paid };
+      const add = (spent, votes) => {
+        const all = together(k, votes.worth, ceiling);
+        if (votes.n) best = better({ ...votes, k, worth: all, cost: spent + votes.cost }, best);
+      };
+      add(k * truth, design(budget - k * truth, alpha0, price, Math.max(k, 1)));
+      add(paid, design(budget - paid, alpha0, 0, 1, k));
+      return best;
+    };
+    let best = plan(low);
+    for (const step of [1, -1]) {
+      for (let k = low + step; k >= 0 && k <= last; k += step) {
+        if (bound(k) < best.worth * (1 - 1e-12)) break;
+        best = better(plan(k), best);
+      }
+    }
+    return { ...best, allVotes: plan(0).worth, allTruth: last };
   }
 
   return {
     votePmf, relativeEfficiency, normalCdf, posterior, density, wrongDensity,
     bayesError, wrongShare, items, worth, bestRoot, bestWhole, design,
+    splitWorth, split,
   };
 })();

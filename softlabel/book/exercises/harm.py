@@ -1,4 +1,4 @@
-"""What the exercises of harm.yml need beyond a formula: majority votes and harmful noise."""
+"""What the exercises of harm.yml need beyond a formula: majority votes, harmful noise, votes with a wrong mean."""
 
 from collections.abc import Callable
 from math import comb
@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from softlabel.book.exercises.marking import Names
 from softlabel.book.exercises.quantities import mean_over_items, weight, worth
+from softlabel.normal import TwoClassNormal
 from softlabel.validation import Array
 
 
@@ -68,4 +69,37 @@ def ex_harm_further() -> Names:
     ratio = mean_over_items(2, lambda e: weight(e) ** 2 / (q(e) * (1 - q(e)))) / mean_over_items(2, weight)
     logistic, known = label_worth(2, q), (4 / 5) ** 2 * ratio
     flips = label_worth(2, lambda e: q(e, 2 / 5))
+    return locals()
+
+
+# A wrong mean
+
+
+def ex_real_hand() -> Names:
+    def curved(lean: float) -> float:
+        return float(TwoClassNormal.canonical(2).error_curvature()[0, 0] * lean**2)
+
+    return locals()
+
+
+def ex_real_code(n: float, c: float, m: int, alpha0: float) -> float:
+    """Mean error rate of normal coefficients, by a product rule of Gauss and Hermite."""
+    w0, w1, w2 = (mean_over_items(2, lambda eta, k=k: weight(eta + c) * (eta / 2) ** k) for k in range(3))  # type: ignore[misc]
+    kappa = m if np.isinf(alpha0) else worth(m, alpha0)
+    root = np.linalg.cholesky(np.linalg.inv([[w0, w1, 0], [w1, w2, 0], [0, 0, w0]]) / kappa / n)
+    node, mass = np.polynomial.hermite_e.hermegauss(30)
+    nodes = np.stack(np.meshgrid(node, node, node, indexing="ij"), axis=-1).reshape(-1, 3)
+    masses = np.einsum("i,j,k->ijk", mass, mass, mass).ravel()
+    return float(TwoClassNormal.canonical(2).error_rate([c, 2, 0] + nodes @ root.T) @ masses / masses.sum())
+
+
+def ex_real_further() -> Names:
+    model = TwoClassNormal.canonical(2)
+
+    def both(number: int) -> tuple[float, float]:
+        aim = model.bayes_error() + model.excess_error() / number
+        tilt = optimize.brentq(lambda c: model.error_rate([0, 2, c]) - aim, 0, 2)
+        lean = optimize.brentq(lambda c: model.error_rate([c, 2, 0]) - aim, 0, 2)
+        return float(tilt), float(lean)
+
     return locals()
