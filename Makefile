@@ -81,7 +81,7 @@ serve: _build/html/index.html ## show the built site on localhost
 	@echo "http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
-studies: .venv/stamp ## run the long simulations that are stale or unfinished, into book/studies (some minutes)
+studies: .venv/test .venv/studies ## run the long simulations that are stale or unfinished, into book/studies (up to two hours)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m softlabel.book.studies
 
 verdicts: .venv/stamp ## list every claim of the paper with its verdict
@@ -149,7 +149,8 @@ _build/html/index.html:
 .venv/teaching: requirements-teaching.txt
 .venv/dev: requirements-dev.txt
 .venv/bench: benchmarks/requirements.txt
-.venv/test .venv/teaching .venv/dev .venv/bench: .venv/stamp
+.venv/studies: softlabel/book/studies/requirements.txt
+.venv/test .venv/teaching .venv/dev .venv/bench .venv/studies: .venv/stamp
 	$(BIN)/$(PIP) -c requirements.txt $(addprefix -r ,$(filter %.txt,$^))
 	@$(BIN)/pip check
 	@touch $@

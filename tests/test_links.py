@@ -180,6 +180,7 @@ TERMS = {
     "beyond/07_small_samples": "undecided items per coefficient, split items",
     "beyond/08_budget": "budget, price: of a vote",
     "beyond/09_limits_of_the_formula": "converse of Theorem 1, linear discriminant analysis, Efron's comparison",
+    "beyond/10_real_votes": "lean, scale, tilt, equal number of true labels, prediction-powered inference",
     "practice/own_votes": "long table, wide table",
     "practice/large_runs": "scheduler",
 }

@@ -44,10 +44,10 @@ class Source(NamedTuple):
 @cache
 def load(name: str) -> Source:
     """One of the data sets; those who voted on recidivism did so on 1,000 of 7,214 defendants."""
-    data = LOADERS[name]()
+    data: Any = LOADERS[name]()
     X, y = data.X.to_numpy(), data.y.to_numpy(float)
     if name == "recidivism":
-        rest = load_recidivism("rest")
+        rest: Any = load_recidivism("rest")
         X, y = np.vstack([X, rest.X]), np.r_[y, rest.y]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     counts = data.counts.to_numpy()
@@ -70,7 +70,8 @@ def votes_of(source: Source, rows: NDArray[np.int64], m: int, simulated: bool, r
 
 def truths_of(source: Source, rows: NDArray[np.int64], simulated: bool, rng: np.random.Generator) -> Array:
     """True labels of some items: those in hand, or drawn from the posterior."""
-    return labels_of(source.posterior[rows], rng) if simulated else source.y[rows]
+    truths: Array = labels_of(source.posterior[rows], rng) if simulated else source.y[rows]
+    return truths
 
 
 def labels_of(posterior: Array, rng: np.random.Generator) -> Array:
@@ -79,29 +80,39 @@ def labels_of(posterior: Array, rng: np.random.Generator) -> Array:
 
 
 def samples(source: Source, n: int, n_sets: int, n_items: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Rows (n_sets, n), drawn with replacement from the first items; each feature varies, or the sample is drawn anew."""
+    """Rows (n_sets, n) of different items among the first ones; each feature varies, or the sample is drawn anew."""
     rows = np.empty((0, n), dtype=np.int64)
     while len(rows) < n_sets:
-        more = rng.integers(n_items, size=(n_sets, n))
-        rows = np.vstack([rows, more[(np.ptp(source.X[more], axis=1) > 0).all(axis=1)]])
-    return rows[:n_sets]
+        more = np.array([rng.choice(n_items, n, replace=False) for _ in range(n_sets - len(rows))])
+        rows = np.vstack([rows, more[varied(source, more)]])
+    return rows
+
+
+def varied(source: Source, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each feature varies within a sample (..., n)."""
+    different: NDArray[np.bool_] = (np.ptp(source.X[rows], axis=-2) > 0).all(axis=-1)
+    return different
 
 
 class Rules(NamedTuple):
     """Rules learned from samples, on items that they have not seen."""
 
-    coef: Array  # (R, p + 1)
     converged: NDArray[np.bool_]  # (R,); not if the sample is separated: the direction then is that of the last step
     by_set: Array  # (R,) error rate of each
     by_item: Array  # (N,) error rate on each item
 
 
-def learn(source: Source, rows: NDArray[np.int64], targets: NDArray[Any], simulated: bool) -> Rules:
-    """Fit rules to targets of some rows and try them on all other items; by the posterior if true labels are simulated."""
+def coefficients(source: Source, rows: NDArray[np.int64], targets: NDArray[Any]) -> tuple[Array, NDArray[np.bool_]]:
+    """Coefficients (R, p + 1) of rules fitted to targets of some rows, and whether each fit converged."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fits = fit_logistic_batch(source.X[rows], targets)
-    coef = fits.coef
+    return fits.coef, fits.converged
+
+
+def learn(source: Source, rows: NDArray[np.int64], targets: NDArray[Any], simulated: bool) -> Rules:
+    """Fit rules to targets of some rows and try them on all other items; by the posterior if true labels are simulated."""
+    coef, converged = coefficients(source, rows, targets)
     positive = coef[:, :1] + coef[:, 1:] @ source.X.T > 0
     if simulated:
         wrong, unseen = np.where(positive, source.posterior[:, 1], source.posterior[:, 0]), np.ones(positive.shape)
@@ -109,7 +120,7 @@ def learn(source: Source, rows: NDArray[np.int64], targets: NDArray[Any], simula
         wrong, unseen = (positive != (source.y == 1)).astype(float), np.ones(positive.shape)
         np.put_along_axis(unseen, rows, 0, axis=1)
     wrong *= unseen
-    return Rules(coef, fits.converged, wrong.sum(axis=1) / unseen.sum(axis=1), wrong.sum(axis=0) / unseen.sum(axis=0))
+    return Rules(converged, wrong.sum(axis=1) / unseen.sum(axis=1), wrong.sum(axis=0) / unseen.sum(axis=0))
 
 
 @cache
@@ -123,11 +134,13 @@ def limit_errors(name: str, of_votes: bool, simulated: bool = False) -> Array:
     n = len(source.counts) if of_votes else len(source.y)
     X, target = source.X[:n], source.counts if of_votes else source.y
     if simulated:
-        return source.posterior.min(axis=1)
+        bayes: Array = source.posterior.min(axis=1)
+        return bayes
     fold = np.random.default_rng(0).permutation(n) % 50
 
     def wrong(chosen: NDArray[np.bool_], items: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return fit_logistic(X[chosen], target[chosen]).predict(source.X[items]) != source.y[items]
+        errors: NDArray[np.bool_] = fit_logistic(X[chosen], target[chosen]).predict(source.X[items]) != source.y[items]
+        return errors
 
     everywhere = np.ones(len(source.y), bool)
     inside = wrong(everywhere[:n], everywhere).astype(float)
@@ -136,4 +149,5 @@ def limit_errors(name: str, of_votes: bool, simulated: bool = False) -> Array:
         held = np.zeros(len(source.y), bool)
         held[:n] = fold == k
         outside[held] = wrong(fold != k, held)
-    return (inside + outside) / 2
+    rates: Array = (inside + outside) / 2
+    return rates

@@ -1,7 +1,8 @@
-"""How well ``worth_of_votes`` predicts from k true labels: errors and coverage of its 90% intervals, twenty draws in a row."""
+"""How well ``worth_of_votes`` predicts from k true labels: errors and coverage of its 90% intervals, ten draws in a row."""
 
 import warnings
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from softlabel.worth import Estimate, TruthWarning, WorthOfVotes, choose_for_tru
 
 PARTS = ("lean", "scale", "tilt")
 
-DRAWS = 20
+DRAWS = 10
 ITEMS = 100  # to whose votes an equal number of true labels is asked for
 CELLS = [
     dict(name=name, simulated=simulated, design="random", k=k, seed=seed)
@@ -39,6 +40,7 @@ def equal_number(name: str, simulated: bool, n_sets: int = 2000) -> float:
 
     def error(n: int, of_votes: bool) -> float:
         rows = samples(source, n, n_sets, len(source.counts) if of_votes else len(source.y), rng)
+        target: Any
         if of_votes:
             target = np.take(source.counts, rows, axis=0)
             target = sample_votes(source.posterior[rows], target.sum(axis=-1), source.alpha0, rng) if simulated else target
@@ -46,7 +48,7 @@ def equal_number(name: str, simulated: bool, n_sets: int = 2000) -> float:
             target = truths_of(source, rows, simulated, rng)
         return float(learn(source, rows, target, simulated).by_set.mean())
 
-    numbers = np.geomspace(30, 1500, 14).astype(int)
+    numbers = np.geomspace(30, 1100, 14).astype(int)
     errors = np.array([error(n, False) for n in numbers])
     return float(np.exp(np.interp(-error(ITEMS, True), -errors, np.log(numbers))))
 
@@ -66,7 +68,7 @@ def choose(source: Source, design: str, k: int, rng: np.random.Generator) -> tup
 def predict(
     name: str, simulated: bool, design: str, k: int, rng: np.random.Generator
 ) -> tuple[dict[str, float], WorthOfVotes, WorthOfVotes]:
-    """What is true, and what is predicted from one draw of k true labels: of the votes in hand, and of those on a hundred items."""
+    """What is true, and what one draw of k true labels predicts: of the votes in hand, and of those on a hundred items."""
     source = load(name)
     n = len(source.counts)
     rows, inclusion = choose(source, design, k, rng)
