@@ -322,6 +322,30 @@ def test_what_the_first_term_leaves_out_is_the_bias():
     assert abs(curved.mean() - expected_excess(b, V, n)) < 4 * stats.sem(curved)
 
 
+def test_bias_where_the_mean_is_no_logistic_curve():
+    """Votes that follow the square of the only feature: both terms of the bias are large. The linear part has mean zero."""
+    node, mass = np.polynomial.hermite_e.hermegauss(80)
+    x, w = np.column_stack([np.ones(80), node]), mass / mass.sum()
+
+    def mean(y):
+        return expit(y**2 - 0.5 + 0.5 * y)
+
+    mu = mean(node)
+    b = optimize.root(lambda b: x.T @ (w * (mu - expit(x @ b))), np.zeros(2), tol=1e-12).x
+    t = expit(x @ b)
+    bread = np.linalg.inv((x.T * (w * t * (1 - t))) @ x)
+    rng, n, found = np.random.default_rng(9), 400, []
+    for _ in range(16):
+        y = rng.standard_normal((500, n, 1))
+        label = (rng.random((500, n)) < mean(y[..., 0])).astype(float)
+        left = label - expit(b[0] + b[1] * y[..., 0])
+        score = np.stack([left.mean(axis=1), (left * y[..., 0]).mean(axis=1)], axis=-1)
+        found.append(n * (fit_logistic_batch(y, label).coef - b - score @ bread))
+    found = np.concatenate(found)
+    away = (found.mean(axis=0) - bias_of(x, w, b, sandwich(x, w, b, 0, mu, 1), mu)) / stats.sem(found)
+    assert np.abs(away).max() < 4
+
+
 # ------------------------------------------------------------------ Negative
 
 
