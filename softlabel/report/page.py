@@ -131,7 +131,7 @@ def _worth(report: "VoteReport") -> str:
     rows = {name: _in_two(estimate) for name, estimate in formula.items()}
     out = _by_truth(report) + _estimates(rows, f"If the mean of the votes is right: with {report.level:.0%} intervals")
     out += _note(
-        "From the scatter of the votes alone, without the Dirichlet-multinomial, an item is worth "
+        "If so, the scatter of the votes alone, without the Dirichlet-multinomial, makes an item worth "
         f"{shown(report.efficiency_direct)} true labels. The estimates take the fitted coefficients as known, which makes "
         "them too high where items are few; the intervals allow for that."
     )
@@ -155,7 +155,7 @@ def _by_truth(report: "VoteReport") -> str:
         rows["tilt (right: 0)"] = "0", "one feature"
     return _estimates(rows, f"By {worth.n_truths:,} true labels, with {report.level:.0%} intervals") + _note(
         "Lean: how much larger the log-odds of the truth are than those of the votes, where votes are in doubt. Scale: below "
-        "1 votes are too extreme, above 1 too timid. Tilt: how much other features matter to nature than to annotators. Lean "
+        "1 votes are too extreme, above 1 too timid. Tilt: how differently nature and annotators weigh the features. Lean "
         "and tilt make the floor, which no number of votes takes away. True labels must be those of items drawn at random. "
         f"{CHAPTER}#lean-scale-tilt"
     )

@@ -23,8 +23,8 @@ MANY = 400  # true labels; somewhere from here to twice as many the false promis
 WITHOUT_TRUTH = (
     "Votes cannot tell whether their mean is right. On three real data sets that have true labels as well it was not, and "
     "votes were worth less than this, once less than a tenth. True labels of items drawn at random (choose_for_truth) would "
-    f"tell: some 50 how often the rule from the votes is wrong, {MANY} to {2 * MANY} whether this worth is refuted. Even they "
-    f"give no sharp worth. {CHAPTER}#few-truths"
+    f"tell: some 50 how often the rule from the votes is wrong; to refute this worth, where it is false, takes {MANY} to "
+    f"{2 * MANY}. Even they give no sharp worth. {CHAPTER}#few-truths"
 )
 
 
