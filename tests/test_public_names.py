@@ -148,6 +148,7 @@ FIELDS = {
         "efficiency_direct",
         "goodness_of_fit",
         "truth",
+        "worth",
         "comparison",
         "lacking",
         "positive",

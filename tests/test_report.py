@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -31,8 +32,7 @@ from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
 from softlabel.report import parts
 from softlabel.report.command import main
-from softlabel.report.parts import Interval
-from softlabel.report.result import CHAPTER
+from softlabel.report.parts import CHAPTER, Interval
 from softlabel.vote_models import share_in_band
 
 COEF = np.array([0.3, 1.0, -0.5])
@@ -298,7 +298,7 @@ def test_some_true_labels_say_what_the_votes_are_worth():
     assert "do not rule out so much; so few seldom could" in formula
     for text in told(report):
         assert "fit_votes_and_truth" in text and "Votes cannot tell" not in text
-    assert f'<a href="{CHAPTER}">' in report.to_html()
+    assert hrefs(report.to_html()) == [f"{CHAPTER}#one-rule", f"{CHAPTER}#lean-scale-tilt"]
 
 
 def test_ten_annotators_or_more_are_taken_as_a_sample_of_annotators():
@@ -328,12 +328,51 @@ def test_without_true_labels_the_worth_is_said_to_hold_only_if_the_mean_is_right
         assert "If the mean of the votes is right, the votes on an item are worth" in text
         for words in ("three real data sets", "some 50", "400 to 800", "choose_for_truth", "no sharp worth"):
             assert words in text
+    assert hrefs(report.to_html()) == [f"{CHAPTER}#few-truths"]
     assert told(analyse_votes(LONG, X, positive="yes", truth=TRUTH * np.nan))[0].count("Votes cannot tell") == 1
 
 
-def test_the_chapter_that_the_report_names_is_a_page_of_the_site():
+def test_what_is_said_of_three_real_data_sets_is_what_the_study_found():
+    """All votes beside votes with the right mean on the same items, which obey the formula; with two standard errors."""
+    study = pd.read_csv(ROOT / "book" / "studies" / "real_votes.csv", comment="#").query("not annotators")
+    study = study[study["m"] == study.groupby("name")["m"].transform("max")].assign(set=study["name"].str.split(",").str[0])
+    study["se"] = np.hypot(study["re_se"], study["re_se_items"])
+    real, right = (study[study["simulated"] == kind].set_index(["n", "set", "name"]) for kind in (False, True))
+    share = (real["re"] + 2 * real["se"]) / (right["re"] - 2 * right["se"])
+    less = share[100].groupby("set").min()
+    assert len(less) == 3 and less.max() < 1 and share[400]["recidivism"].min() < 0.1
+
+
+def hrefs(html):
+    return [link["href"] for link in BeautifulSoup(html, "html.parser").find_all("a")]
+
+
+@pytest.mark.parametrize("place", ["lean-scale-tilt", "few-truths", "one-rule"])
+def test_the_places_that_the_report_names_are_in_a_chapter(place):
     site = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["html"]["baseurl"]
-    assert CHAPTER.startswith(site + "book/package.html")
+    page = CHAPTER.removeprefix(f"{site}book/beyond/").removesuffix(".html")
+    assert f"\n({place})=\n" in (ROOT / "book" / "beyond" / f"{page}.md").read_text("utf8")
+
+
+def test_numbers_in_words_by_hand():
+    for ends, words in {
+        (1.234, 5.678): "1.23 to 5.68",
+        (1.234, np.inf): "at least 1.23",
+        (0, np.inf): "no interval",
+        (np.inf, np.inf): "no interval",
+    }.items():
+        assert Interval(2, *ends).ends() == words and str(Interval(2, *ends)) == f"2 ({words})"
+    assert parts.in_percent((0.1234, 0.0456, 0.3)) == "12.3% (4.6% to 30.0%)"
+    assert str(parts.to_decimals((-0.004, -1.236, 0.5))) == "0 (-1.24 to 0.5)"
+    for number, rounded, words in (
+        ((12.34, 3.21, 456), (12, 3.2, 460), "12 (3.2 to 460)"),
+        ((1234, 98.7, 2e6), (1200, 99, np.inf), "1,200 (at least 99)"),
+        ((4, 4, 4.04), (4, 4, 4), "at most 4"),
+        ((4, 4, 5), (4, 4, 5), "4 (4 to 5)"),
+        ((3e7, 2.34e5, 5e7), (np.inf, 2.3e5, np.inf), "at least 230,000"),
+    ):
+        worth = SimpleNamespace(equal_number=number)
+        assert parts.equal_number(worth) == rounded and parts.equal_number_in_words(worth, 3) == words
 
 
 def leaning(shift, n=3000, k=600, seed=0):
@@ -481,7 +520,8 @@ def test_one_vote_an_item():
     report = analyse_votes(WIDE[["a0"]], X, positive="yes")
     assert np.isnan(report.alpha0.value) and report.overdispersion is None and report.advice == "either"
     assert report.efficiency == (1, 1, 1)
-    assert "alpha0 cannot be known" in repr(report) and "alpha0 cannot be known" in report.to_html()
+    for text in told(report):
+        assert "alpha0 cannot be known" in text and "of 1 annotator." in text
 
 
 def test_unanimous_votes_and_votes_more_regular_than_chance():
@@ -505,6 +545,11 @@ def test_separated_votes_get_a_finite_fit_and_a_warning():
 
 
 # ------------------------------------------------------------------ Errors
+
+
+NUMBERS = LONG.assign(label=(LONG["label"] == "yes").astype(int))
+FLAGS = LONG.assign(label=LONG["label"] == "yes")
+DISTANT = np.r_[np.sin(np.arange(60)), np.full(60, 1e200)]  # where there are no votes
 
 
 def edited(frame, row, column, value):
@@ -538,6 +583,13 @@ def edited(frame, row, column, value):
         (LONG, X, {"truth": "histology"}, "truth: .*'histology'"),
         (LONG, X, {"truth": TRUTH.replace({1: 2})}, "truth of item .* is 2"),
         (LONG, X, {"truth": [1] * 120}, "truth must be"),
+        (LONG, X, {"truth": TRUTH.map({1: "Yes", 0: "no"})}, "truth of item 'i0' is 'Yes'.* labels of the votes"),
+        (LONG, X, {"truth": TRUTH.reset_index(drop=True)}, "truth has item 0, which is not in features"),
+        (NUMBERS, X, {"truth": TRUTH.astype(str), "positive": 0}, "item 'i0' is '1'.* negative class is 1: write truth in"),
+        (NUMBERS.astype(str), X, {"truth": TRUTH * 1.0, "positive": "0"}, "item 'i0' is 1.0.* negative class is '1': write"),
+        (FLAGS.astype(str), X, {"truth": TRUTH == 1, "positive": "False"}, "item 'i0' is True.* class is 'True': write"),
+        (NUMBERS.assign(label=NUMBERS["label"] + 1), X, {"truth": TRUTH, "positive": 2}, "'i0' is 1.* class is 1: write"),
+        (WIDE[:60], X.assign(d=DISTANT), {"truth": TRUTH}, "columns of X are nearly a linear combination"),
         (LONG, X, {"truth": pd.concat([TRUTH, pd.Series([1], ["new"])])}, "'new'.* not in features"),
         (LONG, X, {"repeats": "last"}, "repeats .*'last'"),
         (LONG, X, {"cost_vote": 0}, "cost_vote .*positive"),
@@ -567,7 +619,7 @@ def outside(html):
     """Addresses that a page would fetch, and scripts, which it must not have."""
     soup = BeautifulSoup(html, "html.parser")
     keys = ("src", "href", "srcset", "data", "poster", "action")
-    links = soup.find_all("a", href=CHAPTER)  # a reader may follow it, the page does not
+    links = soup.find_all("a", href=re.compile(re.escape(CHAPTER) + "#"))  # a reader may follow them, the page does not
     found = [tag[key] for tag in soup.find_all(True) for key in keys if tag.get(key) and tag not in links]
     css = re.findall(r"@import|url\([^)]*\)", html)
     return [a for a in found + css if not a.startswith("data:")] + soup.find_all(["script", "link", "iframe", "object"])
@@ -632,7 +684,7 @@ def test_held_out_means_held_out():
 def test_no_comparison_without_enough_truth_says_why():
     assert analyse_votes(LONG, X, positive="yes").comparison is None
     few = analyse_votes(LONG, X, positive="yes", truth=TRUTH[:20])
-    assert few.comparison is None and "20 true labels" in " ".join(few.set_aside) and few.truth.n_items == 20
+    assert few.comparison is None and "there are 20" in " ".join(few.set_aside) and few.truth.n_items == 20
     assert few.to_html()
 
 

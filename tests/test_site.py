@@ -212,7 +212,8 @@ def test_style_sheets_fetch_nothing_from_outside(site):
 
 
 @pytest.mark.parametrize(
-    "part, name, kept_in", [("repository", "url", ["_config.yml"]), ("html", "baseurl", ["README.md", "_config.yml"])]
+    "part, name, kept_in",
+    [("repository", "url", ["_config.yml"]), ("html", "baseurl", ["README.md", "_config.yml", "softlabel/report/parts.py"])],
 )
 def test_addresses_stand_in_one_place_and_that_of_the_site_for_readers_too(part, name, kept_in):
     import yaml

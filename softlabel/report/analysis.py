@@ -16,7 +16,7 @@ from softlabel.logistic import fit_logistic
 from softlabel.report import parts, rivals
 from softlabel.report.result import VoteReport
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
-from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed
+from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed, same
 from softlabel.worth import FEW
 
 log = logging.getLogger(__name__)
@@ -113,6 +113,7 @@ def analyse_votes(
     comparison, lacking = _comparison(data, rng)
     log.info("%s", lacking if comparison is None else "compared with other ways to make labels")
     told = data.told()
+    worth = None if told is None else parts.worth(*told, level, rng)  # first: it has words for features that are no numbers
     return VoteReport(
         items=data.items.assign(posterior=pd.Series(tau[:, 0], X.index)),
         annotators=compare_annotators(data.table, None if data.truth is None else data.truth[data.row]),
@@ -123,7 +124,7 @@ def analyse_votes(
         efficiency_direct=parts.direct_efficiency(fit, X, tau),
         goodness_of_fit=parts.goodness_of_fit(counts, tau, alpha0.value if test else np.inf),  # of single votes any value does
         truth=None if told is None else parts.against_truth(fit, told[0], fit.posterior(told[0]), told[2]),
-        worth=None if told is None else parts.worth(*told, level, rng),
+        worth=worth,
         comparison=comparison,
         lacking=lacking,
         positive=positive,
@@ -194,6 +195,7 @@ def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", po
     items = pd.DataFrame({"votes": m, "positive": s, "status": status}, index=index)
     if labels is not None:
         items["truth"] = np.r_[read_truth(labels, X.index, table.labels, positive), np.full(len(extra), np.nan)]
+        _must_mean_one_thing(labels.dropna().astype(object), table.labels, positive)
     if (status[m > 0] == "no features").all():
         raise ValueError(
             f"no item of votes is in features: votes have items {listed(table.items[:3])}, features "
@@ -202,6 +204,19 @@ def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", po
     if not (status == "used").any():
         raise ValueError("no item has both a vote and all its features")
     return _Joined(table, items, row, X)
+
+
+def _must_mean_one_thing(truth: "pd.Series[Any]", words: list[Any], positive: object) -> None:
+    """Where truth is in other words than the votes, 1 is the positive class; not so if the votes' word for it is like 0."""
+    if truth.isin(words).all():
+        return
+    for word in words:
+        number, what = (0, "positive") if same(word, positive) else (1, "negative")
+        if str(word).lower().removesuffix(".0") in (str(number), str(bool(number)).lower()):
+            raise ValueError(
+                f"truth of item {truth.index[0]!r} is {truth.iloc[0]!r}, where 1 would stand for the positive class, but the "
+                f"votes' label of the {what} class is {word!r}: write truth in the labels of the votes ({listed(words)})"
+            )
 
 
 def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
@@ -223,7 +238,7 @@ def _comparison(data: _Joined, rng: np.random.Generator) -> tuple[pd.DataFrame |
         return None, "no true labels, so no comparison with other ways to make labels"
     known = np.flatnonzero(data.used & ~np.isnan(data.truth))
     if len(known) < KNOWN or len(np.unique(data.truth[known])) < 2:
-        return None, f"{len(known)} true labels on items used: a comparison takes {KNOWN}, of both classes"
+        return None, f"a comparison takes {KNOWN} true labels of items used, of both classes; there are {len(known)}"
     known = np.sort(rng.permutation(known)[: rivals.MOST_ITEMS])
     place = np.full(len(data.items), -1)
     place[known] = np.arange(len(known))

@@ -1,6 +1,7 @@
 """A report on votes as HTML: a fragment for notebooks, or a page that needs no other file; its figures."""
 
 import io
+import re
 from base64 import b64encode
 from html import escape
 from importlib.resources import files
@@ -12,8 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from softlabel.efficiency import pooled_efficiency
-from softlabel.report.parts import Interval, equal_number, equal_number_in_words, shown, to_decimals
-from softlabel.report.result import CHAPTER
+from softlabel.report.parts import CHAPTER, Interval, equal_number, equal_number_in_words, shown, to_decimals
 
 if TYPE_CHECKING:
     from softlabel.report.result import VoteReport
@@ -31,7 +31,7 @@ STYLE: Any = {
     "savefig.facecolor": "white",
 }
 BLUE, RED, GREEN = "#0072B2", "#D55E00", "#009E73"
-LINK = f'<a href="{CHAPTER}">What votes are worth</a>'
+LINK, TITLE = re.compile(re.escape(CHAPTER) + "#[a-z-]+"), r'<a href="\g<0>">Do real votes obey the formula?</a>'
 
 
 def page(report: "VoteReport") -> str:
@@ -51,7 +51,7 @@ def fragment(report: "VoteReport") -> str:
     fit = report.goodness_of_fit
     doubts = f'<div class="warnings">{_list(report.warnings)}</div>' if report.warnings else "<p>None found.</p>"
     sections = {
-        "In short": "\n".join(f"<p>{escape(text).replace(CHAPTER, LINK)}</p>" for text in report.sentences()),
+        "In short": "\n".join(f"<p>{_linked(text)}</p>" for text in report.sentences()),
         "Reasons for doubt": doubts,
         "What was read": _table(_counts(report), "The tables in numbers") + _list(report.set_aside),
         "Coefficients": _table(report.fit.summary(level=report.level), "Log-odds of the positive class, sandwich errors")
@@ -80,8 +80,13 @@ def _list(texts: tuple[str, ...]) -> str:
     return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>" if texts else ""
 
 
+def _linked(text: str) -> str:
+    """Text in which the addresses of places in the chapter are links."""
+    return LINK.sub(TITLE, escape(text))
+
+
 def _note(text: str) -> str:
-    return f'<p class="note">{escape(text)}</p>'
+    return f'<p class="note">{_linked(text)}</p>'
 
 
 def _cell(value: object) -> str:
@@ -126,7 +131,7 @@ def _worth(report: "VoteReport") -> str:
     rows = {name: _in_two(estimate) for name, estimate in formula.items()}
     out = _by_truth(report) + _estimates(rows, f"If the mean of the votes is right: with {report.level:.0%} intervals")
     out += _note(
-        "From the scatter of the votes alone, without the Dirichlet-multinomial, an item is worth "
+        "If so, the scatter of the votes alone, without the Dirichlet-multinomial, makes an item worth "
         f"{shown(report.efficiency_direct)} true labels. The estimates take the fitted coefficients as known, which makes "
         "them too high where items are few; the intervals allow for that."
     )
@@ -150,8 +155,9 @@ def _by_truth(report: "VoteReport") -> str:
         rows["tilt (right: 0)"] = "0", "one feature"
     return _estimates(rows, f"By {worth.n_truths:,} true labels, with {report.level:.0%} intervals") + _note(
         "Lean: how much larger the log-odds of the truth are than those of the votes, where votes are in doubt. Scale: below "
-        "1 votes are too extreme, above 1 too timid. Tilt: how much other features matter to nature than to annotators. Lean "
-        "and tilt make the floor, which no number of votes takes away. True labels must be those of items drawn at random."
+        "1 votes are too extreme, above 1 too timid. Tilt: how differently nature and annotators weigh the features. Lean "
+        "and tilt make the floor, which no number of votes takes away. True labels must be those of items drawn at random. "
+        f"{CHAPTER}#lean-scale-tilt"
     )
 
 

@@ -21,6 +21,7 @@ from softlabel.validation import Array
 from softlabel.vote_models import dm_logpmf, share_in_band
 from softlabel.worth import TruthWarning, WorthOfVotes, worth_of_votes
 
+CHAPTER = "https://harmless-label-noise.github.io/harmless-label-noise/book/beyond/10_real_votes.html"
 SMALLEST = 1e-9  # alpha0 of unanimous votes, for probabilities
 MOST = 1e6  # true labels, beyond which an end of an interval is no number
 
@@ -70,7 +71,7 @@ def equal_number(worth: WorthOfVotes) -> Interval:
 def equal_number_in_words(worth: WorthOfVotes, n_coef: int) -> str:
     """The number with its interval, or a bound: no rule can be had from n_coef true labels, so that one more is the least."""
     number = equal_number(worth)
-    if worth.equal_number.high <= n_coef + 1:
+    if number.high <= n_coef + 1:
         return f"at most {n_coef + 1}"
     return str(number) if np.isfinite(number.value) else f"at least {shown(number.low)}"
 

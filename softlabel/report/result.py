@@ -13,19 +13,18 @@ from softlabel.fits import LogisticFit
 from softlabel.labellers import differing_annotators
 from softlabel.overdispersion import FEWEST, OverdispersionTest, rarer_items
 from softlabel.report import parts
-from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, in_percent, shown
+from softlabel.report.parts import CHAPTER, GoodnessOfFit, Interval, TruthTest, in_percent, shown
 from softlabel.validation import listed, optional
 from softlabel.worth import WorthOfVotes
 
-CHAPTER = "https://harmless-label-noise.github.io/harmless-label-noise/book/package.html#softlabel.worth_of_votes"
 FEW = 10  # items of the rarer class for each coefficient
 SMALL_P = 0.01  # below which a test is worth a warning
 MANY = 400  # true labels; somewhere from here to twice as many the false promise for defendants is refuted half of the time
 WITHOUT_TRUTH = (
     "Votes cannot tell whether their mean is right. On three real data sets that have true labels as well it was not, and "
     "votes were worth less than this, once less than a tenth. True labels of items drawn at random (choose_for_truth) would "
-    f"tell: some 50 how often the rule from the votes is wrong, {MANY} to {2 * MANY} whether this worth is refuted. Even they "
-    f"give no sharp worth. {CHAPTER}"
+    f"tell: some 50 how often the rule from the votes is wrong; to refute this worth, where it is false, takes {MANY} to "
+    f"{2 * MANY}. Even they give no sharp worth. {CHAPTER}#few-truths"
 )
 
 
@@ -219,7 +218,7 @@ class VoteReport:
             "best votes an item, afresh": self.best_votes,
         }
         if self.truth:
-            rows |= {"truth against votes, p-value": self.truth.pvalue, "accuracy of the rule": self.truth.accuracy}
+            rows |= {"truth against votes, p-value": self.truth.pvalue}
         if self.worth:
             rows |= {"error of the votes' rule": self.worth.error, "lean": self.worth.lean, "scale": self.worth.scale}
             rows |= {"tilt": self.worth.tilt, "floor": self.worth.floor}
@@ -229,10 +228,8 @@ class VoteReport:
 
     def sentences(self) -> list[str]:
         """The findings in words."""
-        n, votes = self.counted["items used"], self.counted["votes used"]
-        said = [
-            f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item, of {len(self.annotators):,} annotators."
-        ]
+        n, votes, k = self.counted["items used"], self.counted["votes used"], len(self.annotators)
+        said = [f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item, of {k:,} annotator{'s' * (k > 1)}."]
         if self.worth:
             said += self._by_truth(self.worth)
         if self.overdispersion:
@@ -250,7 +247,7 @@ class VoteReport:
             f"money on new items {item:.1%}: {better}."
         )
         if self.worth:
-            said.append(f"One rule from votes and true labels: fit_votes_and_truth. {CHAPTER}")
+            said.append(f"One rule from votes and true labels: fit_votes_and_truth. {CHAPTER}#one-rule")
         return said
 
     def _by_truth(self, worth: WorthOfVotes) -> list[str]:
