@@ -3,6 +3,7 @@
 The companion package of the book *Harmless Label Noise*.
 """
 
+from softlabel.budget import BudgetSplit, split_budget
 from softlabel.datasets import (
     load_adult_content,
     load_bluebirds,
@@ -13,7 +14,6 @@ from softlabel.datasets import (
     load_recidivism,
 )
 from softlabel.efficiency import (
-    BudgetSplit,
     FitLimit,
     VoteDesign,
     design_votes,
@@ -21,7 +21,6 @@ from softlabel.efficiency import (
     godambe_information,
     pooled_efficiency,
     relative_efficiency,
-    split_budget,
 )
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
 from softlabel.fits import BatchFit, LogisticFit

@@ -18,7 +18,6 @@ from softlabel.validation import (
     as_parameter,
     as_positive,
     as_whole,
-    single,
 )
 
 MOST_AFFORDABLE = 10**12  # votes: some two million designs are compared then
@@ -274,112 +273,6 @@ def design_votes(
         affordable = math.floor(budget / (cost_item + prices["true labels"]) * (1 + DECIMALS))
         n_truth = int(min(most, affordable)) if affordable >= min_items else 0
     return VoteDesign(items, votes, float(worth[best]), cost, root, n_truth)
-
-
-@dataclass(frozen=True)
-class BudgetSplit:
-    """How a budget is divided between votes and true labels; made by :func:`split_budget`.
-
-    Attributes
-    ----------
-    n_items : int
-        Number of items to have voted on.
-    m : int
-        Number of votes on each of them; 0 if there are none.
-    n_truth : int
-        Number of true labels: on the items that have votes, as far as these go, and then on new ones.
-    worth : float
-        So many true labels lead to the same excess error as votes and true labels together.
-    cost : float
-        What both cost, and ``max(n_items, n_truth)`` items.
-    all_votes, all_truth : float
-        What the budget is worth if it all goes into votes, or into true labels.
-    """
-
-    n_items: int
-    m: int
-    n_truth: int
-    worth: float
-    cost: float
-    all_votes: float
-    all_truth: float
-
-    def __repr__(self) -> str:
-        items, votes, labels = ("" if k == 1 else "s" for k in (self.n_items, self.m, self.n_truth))
-        return (
-            f"BudgetSplit({self.n_items:,} item{items} with {self.m:,} vote{votes} each, {self.n_truth:,} true label{labels}: "
-            f"worth {self.worth:,.6g}; all votes {self.all_votes:,.6g}; all truth {self.all_truth:,.6g}; cost {self.cost:,.6g})"
-        )
-
-
-def split_budget(
-    *, budget: float, cost_item: float, cost_vote: float, cost_truth: float, alpha0: float, ceiling: float
-) -> BudgetSplit:
-    """Numbers of items, of votes an item and of true labels that are worth the most when the mean of votes may be wrong.
-
-    Parameters
-    ----------
-    budget, cost_item, cost_vote, alpha0 : float
-        As for :func:`design_votes`.
-    cost_truth : float
-        Price of a true label, on top of that of its item.
-    ceiling : float
-        Number of true labels that votes never reach, however many there are, since their mean is not the posterior; ``inf``
-        if it is. Votes worth v true labels by Theorem 2, and in fact e, as ``worth_of_votes(...).equal_number`` predicts, have
-        the ceiling 1 / (1 / e - 1 / v).
-
-    Returns
-    -------
-    BudgetSplit
-
-    Raises
-    ------
-    ValueError
-        If an argument is not valid, or the budget pays for nothing, for more than 10**6 votes or for more than 10**4 true
-        labels.
-
-    Notes
-    -----
-    Maximises n_truth + v / (1 + v / ceiling) over whole numbers, with v = n_items * relative_efficiency(m, alpha0); the
-    chapter *How many labellers, how many items?* The search is complete: each n_truth, with votes on at least or on at most
-    so many items.
-
-    Examples
-    --------
-    >>> split_budget(budget=1000, cost_item=20, cost_vote=1, cost_truth=40, alpha0=5, ceiling=50)
-    BudgetSplit(16 items with 10 votes each, 13 true labels: worth 41.0702; all votes 36.2637; all truth 16; cost 1,000)
-    """
-    budget, cost_vote = as_positive(budget, "budget"), as_positive(cost_vote, "cost_vote")
-    cost_item, cost_truth = as_positive(cost_item, "cost_item", or_zero=True), as_positive(cost_truth, "cost_truth")
-    alpha0 = float(as_alpha0(alpha0, scalar=True))
-    ceiling = math.inf if single(ceiling) == math.inf else as_positive(ceiling, "ceiling")
-    for what, price, most in ("votes", cost_vote, 10**6), ("true labels", cost_truth, 10**4):
-        if budget / price > most:
-            raise ValueError(f"budget {budget:g} pays for {budget / price:.3g} {what}: at most {most:g} can be planned")
-    money = budget * (1 + DECIMALS)
-    if money < cost_item + min(cost_vote, cost_truth):
-        raise ValueError(f"budget {budget:g} pays for no item with a vote or a true label")
-
-    def plan(k: int) -> tuple[float, float, int, int]:
-        """Worth, minus the cost, items and votes an item of the best plan with k true labels."""
-        truth = k * (cost_item + cost_truth)
-        found = [(0.0, -truth, 0, 0)] if truth <= money else []
-        # Votes on at least k items, all of them to be paid for; or on at most k, whose true labels have paid for them.
-        for spent, item, least, most in (k * cost_truth, cost_item, max(k, 1), None), (truth, 0.0, 1, k):
-            if most != 0 and money - spent >= least * (item + cost_vote):
-                votes = design_votes(
-                    budget=money - spent, cost_item=item, cost_vote=cost_vote, alpha0=alpha0, min_items=least, n_items=most
-                )
-                found.append((votes.worth, -spent - votes.cost, votes.n_items, votes.m))
-        value, cost, items, m = max(found)
-        return k + value / (1 + value / ceiling), cost, items, m
-
-    numbers = range(math.floor(money / (cost_item + cost_truth)) + 1)
-    plans = [plan(k) for k in numbers]
-    top = max(plans)[0] * (1 - 1e-12)  # equal but for rounding: then the cheapest
-    _, k = max((plan[1], k) for k, plan in zip(numbers, plans) if plan[0] >= top)
-    worth, cost, items, m = plans[k]
-    return BudgetSplit(items, m, k, worth, min(budget, -cost), plans[0][0], float(numbers[-1]))
 
 
 @dataclass(frozen=True, eq=False)

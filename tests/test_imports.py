@@ -27,6 +27,7 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "overdispersion": {"validation", "separation", "vote_models", "logistic"},
     "joint": {"validation", "fits", "separation", "vote_models", "logistic", "overdispersion"},
     "efficiency": {"validation", "normal", "vote_models", "logistic"},
+    "budget": {"validation", "efficiency"},
     "datasets": {"validation"},
     "tables": {"validation"},
     "experiments": STATISTICS | {"datasets"},

@@ -16,7 +16,7 @@ from softlabel.book.studies import mutants
 TABLE = pd.read_csv(ROOT / "book" / "studies" / "mutants.csv", comment="#", keep_default_na=False)
 TABLE["change"] = pd.to_numeric(TABLE["change"])
 BOXES = yaml.safe_load((ROOT / "book" / "_ext" / "box_tests.yml").read_text("utf8"))
-FORMULAS = ("efficiency", "vote_models", "normal", "overdispersion", "joint", "logistic", "fits", "experiments", "labellers")
+FORMULAS = "efficiency budget vote_models normal overdispersion joint logistic fits experiments labellers".split()
 
 # Functions of these modules that state no formula of their own, and what they do instead.
 WITHOUT = {
