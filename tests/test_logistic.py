@@ -282,7 +282,7 @@ def test_equals_the_single_fit(counts, method):
         fit = fit_logistic(X[r], votes[r], method=method, **EXACT)
         # Rounding only: the data sets must not mix, and R = 1 takes other BLAS routines.
         np.testing.assert_allclose(batch.coef[r], fit.coef, rtol=1e-10, atol=1e-12)
-        assert batch.n_iter[r] == fit.n_iter
+        assert abs(batch.n_iter[r] - fit.n_iter) <= 1  # at this tolerance rounding decides on the last step
     single = X.astype("float32")
     np.testing.assert_allclose(fit_logistic_batch(single, votes, method=method).coef, batch.coef, rtol=1e-4, atol=1e-5)
 
