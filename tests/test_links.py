@@ -181,6 +181,7 @@ TERMS = {
     "beyond/08_budget": "budget, price: of a vote",
     "beyond/09_limits_of_the_formula": "converse of Theorem 1, linear discriminant analysis, Efron's comparison",
     "practice/own_votes": "long table, wide table",
+    "practice/labellers": "interchangeable annotators",
     "practice/large_runs": "scheduler",
 }
 
