@@ -27,6 +27,7 @@ from softlabel import (
     sample_probabilities,
     worth_of_votes,
 )
+from softlabel.book.repository import site_address
 from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
 from softlabel.report import parts
@@ -332,7 +333,7 @@ def test_without_true_labels_the_worth_is_said_to_hold_only_if_the_mean_is_right
 
 
 def test_the_chapter_that_the_report_names_is_a_page_of_the_site():
-    site = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["html"]["baseurl"]
+    site = site_address(yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["repository"]["url"])
     assert CHAPTER.startswith(site + "book/package.html")
 
 
