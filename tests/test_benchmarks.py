@@ -6,8 +6,12 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import ROOT
+from scipy.special import expit, logit
+
+import softlabel as sl
 
 sys.path.insert(0, str(ROOT))  # the benchmarks are not installed
 harness = importlib.import_module("benchmarks.harness")
@@ -47,6 +51,22 @@ def check(results, rounds):
     for goal in goals:
         assert (goal["measured"] is None) == (goal["met"] is None)
     return rows
+
+
+def test_labels_made_of_votes_are_compared(monkeypatch):
+    """Votes with a lean: labels are as right as the majority is, and some true labels make a better rule."""
+    consensus = importlib.import_module("benchmarks.consensus")
+    monkeypatch.setattr(consensus, "N_TRUTHS", 200)
+    X, y = sl.TwoClassNormal.canonical(2.0).sample(400, rng=0)
+    tau = sl.TwoClassNormal.canonical(2.0).posterior(X)[:, 0]
+    leaning = expit(logit(tau) + 2)
+    positive = sl.sample_votes(np.column_stack([leaning, 1 - leaning]), 3, 5.0, rng=1)[:, 0]
+    label = np.where(np.arange(3) < positive[:, None], "yes", "no").ravel()
+    votes = pd.DataFrame({"item": np.repeat(np.arange(400), 3), "annotator": np.tile(np.arange(3), 400), "label": label})
+    table = consensus.compare(pd.DataFrame(X), y, votes, np.random.default_rng(0))
+    of_votes, with_truth = table.loc["softlabel: the votes"], table.loc["softlabel: the votes, and 200 true labels"]
+    assert of_votes["labels right"] == np.mean((positive >= 2) == (y == 1))
+    assert of_votes["error of the rule"] > 0.25 > 0.2 > with_truth["error of the rule"]
 
 
 @pytest.mark.slow

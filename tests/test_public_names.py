@@ -10,6 +10,7 @@ import pytest
 import softlabel
 from softlabel import datasets
 from softlabel.book import claims
+from softlabel.classifier import SoftLabelClassifier, neg_log_loss_of_votes
 
 NAMES = {
     "Alpha0Fit",
@@ -116,6 +117,10 @@ SIGNATURES = {
     softlabel.LogisticFit.posterior: "self, X",
     softlabel.LogisticFit.predict: "self, X",
     softlabel.LogisticFit.summary: "self, kind='sandwich', level=0.95",
+    SoftLabelClassifier: "penalty=0.0",
+    SoftLabelClassifier.fit: "self, X, y, sample_weight=None, truth=None",
+    SoftLabelClassifier.score: "self, X, y, sample_weight=None",
+    neg_log_loss_of_votes: "estimator, X, y",
     claims.check: "values, data=None",
     datasets.load_gastroenterology: "",
     datasets.load_bluebirds: "",
