@@ -2,8 +2,9 @@
 
 import logging
 import warnings
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from softlabel.labellers import compare_annotators
 from softlabel.logistic import fit_logistic
 from softlabel.report import parts, rivals
 from softlabel.report.result import VoteReport
+from softlabel.report.tidy import Tables, tidy
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
 from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed, same
 from softlabel.worth import FEW
@@ -24,12 +26,18 @@ KNOWN = 50  # true labels for a comparison
 
 
 def analyse_votes(
-    votes: pd.DataFrame,
-    features: pd.DataFrame,
+    votes: "pd.DataFrame | str | PathLike[str] | Any",
+    features: "pd.DataFrame | str | PathLike[str] | Any",
     *,
     positive: object,
     truth: "Hashable | pd.Series[Any] | None" = None,
     columns: Sequence[Hashable] | None = None,
+    exclude: Sequence[Hashable] = (),
+    item: Hashable = None,
+    annotator: Hashable = None,
+    label: Hashable = None,
+    count_columns: Sequence[Hashable] = (),
+    missing: Iterable[object] = (),
     repeats: Literal["first", "keep"] = "first",
     cost_item: float = 1.0,
     cost_vote: float = 1.0,
@@ -40,20 +48,31 @@ def analyse_votes(
 
     Parameters
     ----------
-    votes : DataFrame
-        Long, a row a vote, with the columns item, annotator and label (or task, worker and label); or wide, an item in each
-        row (by a column item or task, or the index) and an annotator in each column. A missing label is a missing vote.
-    features : DataFrame
-        An item in each row (by a column item or task, or the index), and numbers. An item that lacks one is set aside and
-        named.
+    votes : DataFrame or path
+        Long, a row a vote, with a column for each of item, annotator and label; or wide, an item in each row (by a column of
+        theirs, or the index) and an annotator in each column; or ``count_columns``. A missing label is a missing vote. A file
+        may be CSV with any separator and decimal sign, in UTF-8, UTF-16 or Latin-1, JSON (a list of records) or Parquet (needs
+        pyarrow); its cells are text, and NA, NaN, null and None stand for nothing. Tables of Polars and of Arrow will do.
+    features : DataFrame or path
+        An item in each row (by a column of theirs, or the index), and numbers. An item that lacks one is set aside and
+        named. Rows of an item that are alike count once, so that a file of votes may hold the features too.
     positive : object
-        The label of the positive class. There must be two labels.
+        The label of the positive class. There must be two labels. For labels that are text, 1 and True mean "1" and "True".
     truth : str or Series, optional
         True labels of some items, drawn at random (:func:`choose_for_truth`), or of all: a column of ``features``, or a Series
         by item. In the words of the votes, or 1 and 0. The items need no votes. With true labels the report says what the
         votes are worth by :func:`worth_of_votes`; without, what they would be worth if their mean were right.
     columns : sequence of str, optional
         The columns of ``features`` to use; all by default.
+    exclude : sequence of str, optional
+        Columns of either table to leave out.
+    item, annotator, label : str, optional
+        The columns of ``votes`` (and, of the items, of ``features``) that hold these. By default they are known by their
+        names: item, annotator and label, or those of common tools, such as task_id, worker_id and answer; which, is said.
+    count_columns : sequence of str, optional
+        Two columns of ``votes`` with the numbers of votes for the labels that are their names, an item in each row.
+    missing : sequence, optional
+        Labels that say that there is none, such as "unsure".
     repeats : {"first", "keep"}
         What to do with further votes of an annotator on the same item. "first" counts the first, "keep" each.
     cost_item, cost_vote : float
@@ -103,7 +122,19 @@ def analyse_votes(
     """
     level, rng = as_level(level), as_rng(rng)
     cost_item, cost_vote = as_positive(cost_item, "cost_item", or_zero=True), as_positive(cost_vote, "cost_vote")
-    data = _join(read_votes(votes, positive, repeats), *read_features(features, columns, truth), positive)
+    roles = {"item": item, "annotator": annotator, "label": label}
+    tables = tidy(
+        votes,
+        features,
+        roles,
+        positive=positive,
+        truth=truth,
+        columns=columns,
+        exclude=exclude,
+        counts=count_columns,
+        missing=missing,
+    )
+    data = _join(tables, repeats)
     X, counts = data.X, data.counts
     fit = _fit(X, counts)
     log.info("fitted %s coefficients to %s votes on %s items", len(fit.coef), f"{counts.sum():,.0f}", f"{len(X):,}")
@@ -127,8 +158,10 @@ def analyse_votes(
         worth=worth,
         comparison=comparison,
         lacking=lacking,
-        positive=positive,
+        positive=tables.positive,
         repeats=repeats,
+        notes=tables.notes,
+        files=tables.files,
         level=level,
         cost_item=cost_item,
         cost_vote=cost_vote,
@@ -181,8 +214,13 @@ class _Joined:
         return self.features[which[:n]], self._count(which), self.truth[which], votes if several else None
 
 
-def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", positive: object) -> _Joined:
+def _join(tables: Tables, repeats: str) -> _Joined:
     """Items with features first, each with its status."""
+    positive = tables.positive
+    table = read_votes(tables.votes, positive, repeats if tables.annotators_known else "keep")
+    if not tables.annotators_known:
+        table = replace(table, annotators=table.annotators[:0], n_repeats=0, n_contradictions=0)
+    X, labels = read_features(tables.features, None, tables.truth)
     log.info("votes: %s rows, %s items, %s annotators", *(f"{len(x):,}" for x in (table.item, table.items, table.annotators)))
     log.info("features: %s items, %s columns", f"{len(X):,}", X.shape[1])
     extra = table.items[X.index.get_indexer(table.items) < 0]

@@ -163,6 +163,8 @@ def _by_truth(report: "VoteReport") -> str:
 
 def _annotators(report: "VoteReport") -> str:
     frame = report.annotators
+    if frame.empty:
+        return "<p>Votes came counted: who gave them is not known.</p>"
     worst = frame[["z positive", "z agreement"]].abs().max(axis=1).fillna(-1).sort_values(ascending=False, kind="stable").index
     return _table(frame.loc[worst], "Annotators, those first who differ most from all on the same items") + _note(
         "Shares of positive votes, and of the other votes on the same items that agree; beside each what exchangeable "

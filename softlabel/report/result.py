@@ -76,6 +76,10 @@ class VoteReport:
         Rows, items, votes, missing votes, repeats and so on, as they were found.
     warnings, set_aside : tuple of str
         Reasons not to believe a number, gravest first; what was not used.
+    notes : tuple of str
+        What was guessed or mended where the tables were read.
+    files : dict
+        Names of the files of votes and features, where they came from files.
     positive, repeats, level, cost_item, cost_vote
         Arguments.
     """
@@ -92,6 +96,8 @@ class VoteReport:
     worth: WorthOfVotes | None
     comparison: pd.DataFrame | None
     lacking: str
+    notes: tuple[str, ...]
+    files: dict[str, str]
     positive: object
     repeats: Literal["first", "keep"]
     level: float
@@ -184,7 +190,7 @@ class VoteReport:
 
     @cached_property
     def set_aside(self) -> tuple[str, ...]:
-        found, known = [], self.items.get("truth", self.items["votes"] * np.nan).notna()
+        found, known = [*self.notes], self.items.get("truth", self.items["votes"] * np.nan).notna()
         if missing := self.counted["missing votes"]:
             found.append(f"Votes without a label, not used: {missing:,}.")
         if repeated := self.counted["repeated votes"]:
@@ -229,7 +235,8 @@ class VoteReport:
     def sentences(self) -> list[str]:
         """The findings in words."""
         n, votes, k = self.counted["items used"], self.counted["votes used"], len(self.annotators)
-        said = [f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item, of {k:,} annotator{'s' * (k > 1)}."]
+        of = f", of {k:,} annotator{'s' * (k > 1)}" if k else ""
+        said = [f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item{of}."]
         if self.worth:
             said += self._by_truth(self.worth)
         if self.overdispersion:
