@@ -14,8 +14,9 @@ import pytest
 from conftest import ROOT
 
 from softlabel import TwoClassNormal, analyse_votes, sample_votes
+from softlabel.report.cells import find_label
 from softlabel.report.command import main
-from softlabel.report.tidy import find_label, tidy
+from softlabel.report.tidy import tidy
 
 TABLES = ROOT / "tests" / "tables"
 ROLES = {"item": None, "annotator": None, "label": None}

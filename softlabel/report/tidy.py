@@ -1,4 +1,4 @@
-"""Which column holds what, and cells as they were meant; what was guessed or mended is said."""
+"""Which column of a table holds what; what was guessed is said."""
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from softlabel.report.cells import find_label, ids, is_text, stripped, unmarked, with_points
 from softlabel.report.files import Source, read
-from softlabel.validation import listed, same
+from softlabel.validation import listed
 
 # Names of columns without capitals, blanks and signs; those of the first lines need no remark.
 USUAL = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
@@ -23,9 +24,6 @@ ALIASES = {
 }
 ANSWERS = re.compile("(?:answer|output)[.:].+", re.IGNORECASE)  # of Mechanical Turk and of Toloka
 TRUTHS = re.compile("(is)?(true|truth|gold|golden|groundtruth|target|y|ytrue|gt)(labels?|class|standard)?|labels?|class")
-WHOLE = re.compile(r"[+-]?\d+\.0")
-DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?(e[+-]?\d+)?", re.IGNORECASE)
-EXACT = 2**53  # whole numbers above are not all floats
 UNKNOWN = "not known"  # who gave a vote that was only counted
 
 
@@ -104,7 +102,7 @@ def _tidy_votes(
     for role in {"item", "annotator"} & set(columns):
         columns[role] = ids(columns[role], f"{role}s of votes", source.notes)
     for name in labels:
-        columns[name] = _unmarked(stripped(columns[name], "labels of votes", source.notes), marks)
+        columns[name] = unmarked(stripped(columns[name], "labels of votes", source.notes), marks)
     source.frame = pd.DataFrame(columns, index=ids(frame.index, "items of votes", source.notes))
     if len(labels) > 1:
         _must_be_annotators(source.frame[labels])
@@ -125,7 +123,7 @@ def _tidy_features(
     out = {name: frame[name] for name in dict.fromkeys([*others, *features])}
     if "item" in out:
         out["item"] = ids(out["item"], "items of features", source.notes)
-    out |= {name: _with_points(out[name], source) for name in features}
+    out |= {name: with_points(out[name], source) for name in features}
     out |= {name: stripped(out[name], f"{name!r} of features", source.notes) for name in others if name != "item"}
     source.frame = pd.DataFrame(out, index=ids(frame.index, "items of features", source.notes))
     if "item" in out and (again := source.frame.duplicated()).any():  # as in a file of votes, which has features in each
@@ -135,7 +133,7 @@ def _tidy_features(
 
 def _same_kind(votes: Source, features: Source, truth: object) -> object:
     """Items of both tables, and of the truth, as text where those of one table are text and those of the other are not."""
-    kinds = {_is_text(_items(source.frame)) for source in (votes, features)}
+    kinds = {is_text(_items(source.frame)) for source in (votes, features)}
     if len(kinds) == 1:
         return truth
     for source in (votes, features):
@@ -212,55 +210,6 @@ def _with_items(source: Source, frame: pd.DataFrame, column: Hashable) -> pd.Dat
     return frame if column is None else frame.rename(columns={column: "item"})
 
 
-def _is_text(values: Any) -> bool:
-    return bool(values.dtype == object or pd.api.types.is_string_dtype(values.dtype))
-
-
-def ids(values: Any, what: str, notes: list[str]) -> Any:
-    """Names of items or annotators: text without blanks around it, whole numbers without a decimal point."""
-    if pd.api.types.is_float_dtype(values.dtype):
-        known = np.asarray(values[~np.asarray(values.isna())], float)
-        if not len(known) or not (known == np.floor(known)).all():
-            return values
-        if np.abs(known).max() > EXACT:
-            raise ValueError(
-                f"{what} are decimal numbers of more than fifteen digits, such as {listed(known[:1])}, which have lost some: "
-                "read them as text (dtype=str)"
-            )
-        return values.astype("Int64")
-    values = stripped(values, what, notes)
-    if _is_text(values):
-        different = pd.unique(np.asarray(values.dropna(), object))
-        if len(different) and all(isinstance(value, str) and WHOLE.fullmatch(value) for value in different):
-            notes.append(f"The {what} end in .0, which was taken away.")
-            return values.map(lambda value: value.removesuffix(".0") if isinstance(value, str) else value)
-    return values
-
-
-def stripped(values: Any, what: str, notes: list[str]) -> Any:
-    """Text without blanks around it."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        values = values.astype(values.dtype.categories.dtype)
-    if not _is_text(values):
-        return values
-    code, different = pd.factorize(values)
-    trimmed = [value.strip() if isinstance(value, str) else value for value in different]
-    changed = np.array([old is not new and old != new for old, new in zip(different, trimmed)] + [False], bool)
-    if not changed.any():
-        return values
-    example = different[int(changed.argmax())]
-    notes.append(f"Blanks around {what} were taken away in {changed[code].sum():,} cells, such as {example!r}.")
-    out = np.array([*trimmed, None], object)[code]
-    return pd.Index(out, name=values.name) if isinstance(values, pd.Index) else pd.Series(out, values.index, name=values.name)
-
-
-def _unmarked(labels: "pd.Series[Any]", marks: list[object]) -> "pd.Series[Any]":
-    """Labels without those that say that there is none."""
-    code, different = pd.factorize(labels)
-    none = [any(same(label, mark) or str(label) == str(mark) for mark in marks) for label in different]
-    return labels.mask(np.array([*none, False], bool)[code]) if any(none) else labels
-
-
 def _must_be_annotators(wide: pd.DataFrame) -> None:
     """A column of a wide table that shares no label with another is something else, such as an address or a text."""
     labels = {column: set(wide[column].dropna().unique()) for column in wide.columns}
@@ -282,7 +231,7 @@ def _from_counts(source: Source, frame: pd.DataFrame, item: Hashable, columns: l
     if rows.duplicated().any():
         raise ValueError(f"votes has more than one row of counts for item {listed(rows[rows.duplicated()][:1])}")
     times = np.column_stack([pd.to_numeric(frame[c], errors="coerce").to_numpy(float, na_value=np.nan) for c in columns])
-    wrong = ~((times >= 0) & (times == np.floor(times)) & (times <= EXACT))
+    wrong = ~((times >= 0) & (times == np.floor(times)) & (times < 2**31))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         place = f"{frame.index.name or 'row'} {listed(frame.index[[row]])}, column {columns[column]!r}"
@@ -313,7 +262,7 @@ def _must_be_features(frame: pd.DataFrame, no_truth: bool) -> None:
                 f"leave it out by exclude=[{column!r}] (--exclude {column}), or list the features by columns= (--columns)"
             )
         known = frame[column].dropna()
-        if len(known) and _is_text(known):
+        if len(known) and is_text(known):
             number = pd.to_numeric(known.astype(str).str.strip().str.replace(",", ".", regex=False), errors="coerce")
             if number.isna().all():
                 text.append(column)
@@ -322,36 +271,3 @@ def _must_be_features(frame: pd.DataFrame, no_truth: bool) -> None:
             f"features has text, not numbers, in {listed(text)}: leave it out by exclude= (--exclude), or list the features "
             "by columns= (--columns)"
         )
-
-
-def _with_points(values: "pd.Series[Any]", source: Source) -> "pd.Series[Any]":
-    """Numbers with decimal commas, where commas do not part the columns of a file."""
-    if source.separator in (None, ",") or not _is_text(values):
-        return values
-    known = values.dropna().str.strip()
-    if not known.str.contains(",", regex=False).any() or not known.map(lambda cell: bool(DECIMAL_COMMA.fullmatch(cell))).all():
-        return values
-    source.notes.append(f"Commas in column {values.name!r} of features were read as decimal commas.")
-    return values.str.replace(",", ".", regex=False)
-
-
-def find_label(labels: Iterable[Any], wanted: object) -> Any:
-    """The one label that is meant by ``wanted``, in any capitals, or as a number; ``wanted`` itself if that is not clear."""
-    labels = list(labels)
-    number = _as_number(wanted)
-    for found in (
-        [label for label in labels if same(label, wanted)],
-        [label for label in labels if str(label) == str(wanted)],
-        [label for label in labels if str(label).casefold() == str(wanted).casefold()],
-        [label for label in labels if number is not None and _as_number(label) == number],
-    ):
-        if len(found) == 1:
-            return found[0]
-    return wanted
-
-
-def _as_number(label: Any) -> float | None:
-    try:
-        return float(label)
-    except (TypeError, ValueError):
-        return None
