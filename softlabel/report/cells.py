@@ -71,7 +71,7 @@ def with_points(values: "pd.Series[Any]", source: Source) -> "pd.Series[Any]":
     known = values.dropna().str.strip()
     if not known.str.contains(",", regex=False).any() or not known.map(lambda cell: bool(DECIMAL_COMMA.fullmatch(cell))).all():
         return values
-    source.notes.append(f"Commas in column {values.name!r} of features were read as decimal commas.")
+    source.notes.append("Commas in the numbers of features were read as decimal commas.")
     return values.str.replace(",", ".", regex=False)
 
 
