@@ -18,13 +18,15 @@ from softlabel import VoteReport, datasets
 PACKAGE = ROOT / "softlabel"
 STATISTICS = set("validation threads fits vote_models normal separation logistic overdispersion joint efficiency".split())
 MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules of the room
-    "validation": set(),
+    "frames": set(),
+    "validation": {"frames"},
     "threads": set(),
-    "fits": {"validation"},
+    "profiles": {"validation", "separation"},
+    "fits": {"validation", "separation", "profiles"},
     "vote_models": {"validation"},
     "normal": {"validation"},
-    "separation": {"validation", "fits"},
-    "logistic": {"validation", "threads", "fits", "separation"},
+    "separation": {"validation"},
+    "logistic": {"validation", "threads", "profiles", "fits", "separation"},
     "overdispersion": {"validation", "separation", "vote_models", "logistic"},
     "joint": {"validation", "fits", "separation", "vote_models", "logistic", "overdispersion"},
     "efficiency": {"validation", "normal", "vote_models", "logistic"},
@@ -32,8 +34,9 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "datasets": {"validation"},
     "tables": {"validation"},
     "experiments": STATISTICS | {"datasets"},
-    "belief": {"validation"},
-    "worth": STATISTICS | {"tables", "belief"},
+    "two_way": {"validation", "fits", "tables"},
+    "belief": {"validation", "two_way"},
+    "worth": STATISTICS | {"belief", "two_way"},
     "labellers": STATISTICS | {"tables"},
     "classifier": STATISTICS | {"worth"},
 }
