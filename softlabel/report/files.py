@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from softlabel.validation import optional
+from softlabel.validation import as_pandas, optional
 
 SEPARATORS = ",;\t|"
 EMPTY = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>"]  # cells of a file that hold nothing
@@ -31,7 +31,10 @@ def read(table: Any, name: str) -> Source:
     if isinstance(table, pd.DataFrame):
         return Source(table)
     if not isinstance(table, str | PathLike):
-        return Source(_from_another_library(table, name))
+        frame = as_pandas(table)
+        if not isinstance(frame, pd.DataFrame):
+            raise ValueError(f"{name} must be a DataFrame or the path of a file, got {type(table).__name__}")
+        return Source(frame)
     path = Path(table)
     if not path.exists():
         raise ValueError(f"{name}: there is no file {path}")
@@ -49,13 +52,6 @@ def read(table: Any, name: str) -> Source:
     if kind in (".json", ".jsonl"):
         return _labelled(_from_json(path, data, name), path, "record", 1)
     return _from_text(path, data, name)
-
-
-def _from_another_library(table: Any, name: str) -> pd.DataFrame:
-    names = getattr(table, "column_names", getattr(table, "columns", None)) if hasattr(table, "__arrow_c_stream__") else None
-    if names is None:
-        raise ValueError(f"{name} must be a DataFrame or the path of a file, got {type(table).__name__}")
-    return pd.DataFrame({column: table[column].to_numpy() for column in names})
 
 
 def _labelled(frame: pd.DataFrame, path: Path, word: str, first: int) -> Source:
