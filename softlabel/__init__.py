@@ -25,6 +25,7 @@ from softlabel.efficiency import (
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
 from softlabel.fits import BatchFit, LogisticFit
 from softlabel.joint import JointFit, fit_dirichlet_multinomial
+from softlabel.labellers import LabellerFindings, examine_labellers
 from softlabel.logistic import fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
@@ -63,6 +64,7 @@ __all__ = [
     "Estimate",
     "FitLimit",
     "JointFit",
+    "LabellerFindings",
     "LogisticFit",
     "SeparationWarning",
     "TruthWarning",
@@ -78,6 +80,7 @@ __all__ = [
     "design_votes",
     "dm_logpmf",
     "estimate_alpha0",
+    "examine_labellers",
     "find_separation",
     "fit_dirichlet_multinomial",
     "fit_limit",

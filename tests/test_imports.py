@@ -34,7 +34,12 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "experiments": STATISTICS | {"datasets"},
     "belief": {"validation"},
     "worth": STATISTICS | {"tables", "belief"},
-    "labellers": STATISTICS | {"tables"},
+    "exchangeable": {"validation"},
+    "labeller_faults": {"validation", "exchangeable"},
+    "feature_faults": {"validation", "exchangeable"},
+    "labeller_words": set(),
+    "labeller_search": {"exchangeable", "labeller_faults", "feature_faults"},
+    "labellers": STATISTICS | {"tables", "exchangeable", "labeller_search", "labeller_words"},
     "classifier": STATISTICS | {"worth"},
 }
 MAY_IMPORT["report"] = MAY_IMPORT["book"] = set(MAY_IMPORT)

@@ -1,11 +1,13 @@
-"""Who votes how: z values against exchangeable annotators, and Dawid and Skene's EM against crowd-kit and by hand."""
+"""Who votes how: z values against exchangeable annotators, faults that are drawn, Dawid and Skene's EM beside crowd-kit."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri
+from scipy.stats import binom
 
-from softlabel.labellers import compare_annotators, dawid_skene, differing_annotators
+from softlabel.book.studies import labellers as study
+from softlabel.labellers import compare_annotators, dawid_skene, differing_annotators, examine_labellers
 from softlabel.tables import read_votes
 
 
@@ -162,3 +164,119 @@ def test_a_case_by_hand():
     np.testing.assert_allclose(found.prior, [0.75, 0.25], atol=1e-8)
     np.testing.assert_allclose(found.confusion, [[[1, 0]] * 2, [[2 / 3, 1 / 3], [0, 1]], [[1, 0]] * 2], atol=1e-8)
     np.testing.assert_allclose(found.log_likelihood, 2 * np.log(0.5), atol=1e-8)
+
+
+# ------------------------------------------------------------------ all faults
+
+
+def examined(name, kind, seed):
+    """A table of the study with a fault, and what is found in it."""
+    table = study.draw(*kind, np.random.default_rng(seed))
+    for fault in study.FAULTS[name]:
+        fault(table)
+    frame, X = table.frames()
+    return table, examine_labellers(frame, X, positive=True, rng=seed)
+
+
+@pytest.mark.parametrize("name", study.FAULTY)
+def test_a_fault_is_named_and_nobody_else(name):
+    """One table of each kind of the study: alpha0 is 5 where there is a choice."""
+    kind = next((k for k in study.FAULTY[name] if k[5] == 5), study.FAULTY[name][0])
+    table, found = examined(name, kind, 1)
+    verdict = study.judge(table, found.findings)
+    assert verdict["right"] and not verdict["accused"] and not verdict["good_accused"], found
+    if kind[0] == 300:
+        assert verdict["named"] > 0.8 and verdict["size"] == pytest.approx(len(table.bad["guessing"]) / 300, abs=0.05)
+    assert all(f.text in repr(found) for f in found.findings)
+
+
+def test_honest_tables_are_left_alone():
+    """At most what a binomial of 1% has in 99.9% of cases; and those who are named are so by chance, not by the features."""
+    kinds = [(5, "5", 100, 20), (2, "2", 100, 2), (3, "3", 25, 2), (8, "harder", 200, 3), (40, "5", 200, 3)]
+    seeds = [(kind, share, seed) for kind in kinds for share in (0.5, 0.1) for seed in range(20)]
+    found = [examined("honest", (*kind, share, 5.0), seed)[1] for kind, share, seed in seeds]
+    accused = sum(bool(set(f.kinds()) - study.ACCUSE_NOBODY) for f in found)
+    assert accused <= binom.ppf(0.999, len(seeds), 0.01)
+
+
+def answer(found):
+    return [(f.kind, f.who, round(f.size, 6)) for f in found.findings]
+
+
+@pytest.fixture(scope="module")
+def reversed_table():
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), [f"i{k:03}" for k in range(200)], ["size", "shape"])
+    y = rng.random((200, 4)) < expit(2 * X["size"].to_numpy())[:, None]
+    y[:, 2] = ~y[:, 2]
+    return pd.DataFrame(y, X.index, ["Ann", "Bob", "Cem", "Dee"]), X
+
+
+def test_items_are_matched_by_name(reversed_table):
+    wide, X = reversed_table
+    long = wide.rename_axis("item").melt(ignore_index=False, var_name="annotator", value_name="label").reset_index()
+    found = examine_labellers(wide, X, positive=True, rng=0)
+    assert [(f.kind, f.who) for f in found.findings] == [("reversed", ("Cem",))]
+    assert found.annotators.loc["Cem", "finding"] == "reversed" and (found.annotators["finding"] == "").sum() == 3
+    mixed = X.sample(frac=1, random_state=0).rename_axis("item").reset_index()
+    assert answer(examine_labellers(wide, mixed, positive=True, rng=0)) == answer(found)
+    assert (found.n_items, found.n_votes) == (200, 800)
+    np.testing.assert_allclose(found.annotators["positive"], wide.mean())
+    slope = found.annotators["slope"].to_numpy()
+    assert slope[2] < -0.6 and (np.delete(slope, 2) > 0.6).all()
+    shuffled = long.sample(frac=1, random_state=1)
+    assert [f[:2] for f in answer(examine_labellers(shuffled, X, positive=True, rng=0))] == [("reversed", ("Cem",))]
+
+
+def test_the_other_class_as_positive_one(reversed_table):
+    """Nothing changes but the sign of a lean."""
+    wide, X = reversed_table
+    other = examine_labellers(wide, X, positive=False, rng=0)
+    found = examine_labellers(wide, X, positive=True, rng=0)
+    assert [(f.kind, f.who) for f in other.findings] == [(f.kind, f.who) for f in found.findings]
+    assert other.findings[0].size == pytest.approx(found.findings[0].size, rel=1e-3)
+    np.testing.assert_allclose(other.annotators["z lean"], -found.annotators["z lean"], rtol=1e-9)
+
+
+def test_without_features(reversed_table):
+    wide, _ = reversed_table
+    found = examine_labellers(wide, positive=True, rng=0)
+    assert [(f.kind, f.who) for f in found.findings] == [("reversed", ("Cem",))]
+    assert "features made of votes, as there are no features" in found.not_looked_at
+
+
+def test_single_votes(reversed_table):
+    wide, X = reversed_table
+    found = examine_labellers(wide[["Ann"]], X, positive=True, rng=0)
+    assert found.findings == () and "annotators, as no item has two votes" in found.not_looked_at
+    assert "Not looked at: annotators" in repr(found)
+
+
+def test_votes_that_are_all_alike():
+    votes = pd.DataFrame([["y", "y"]] * 5, columns=["a", "b"])
+    found = examine_labellers(votes, np.arange(5.0)[:, None], positive="y", rng=0)
+    assert found.findings == ()
+
+
+def test_words_for_what_cannot_be_known():
+    kind = (5, "5", 400, 3, 0.5, 5.0)
+    _, three = examined("three of 5 reversed", kind, 0)
+    assert "the votes cannot say which: a few true labels would. The majority is not evidence of being right." in repr(three)
+    _, two = examined("two contradict", (2, "2", *kind[2:]), 0)
+    assert "The majority" not in repr(two) and "cannot say which" in repr(two)
+    _, copied = examined("one of 5 copies", kind, 0)
+    assert "who copied whom the votes cannot say" in repr(copied)
+    _, coins = examined("all guess", kind, 0)
+    assert "There is no sign in votes or features that the labels mean anything" in repr(coins)
+
+
+def test_an_item_without_features_is_an_error(reversed_table):
+    wide, X = reversed_table
+    with pytest.raises(
+        ValueError, match=r"X has no row for 2 of 200 items of votes \('i003', 'i004'\); it has rows for 'i000'"
+    ):
+        examine_labellers(wide, X.drop(["i003", "i004"]), positive=True)
+    with pytest.raises(ValueError, match="X has item 'i000' more than once"):
+        examine_labellers(wide, pd.concat([X, X[:1]]), positive=True)
+    with pytest.raises(ValueError, match=r"X has no row for 200 of 200 items of votes .*; it has rows for 0, 1, 2"):
+        examine_labellers(wide, X.to_numpy(), positive=True)

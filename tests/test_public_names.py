@@ -22,6 +22,7 @@ NAMES = {
     "Estimate",
     "FitLimit",
     "JointFit",
+    "LabellerFindings",
     "LogisticFit",
     "SeparationWarning",
     "TruthWarning",
@@ -37,6 +38,7 @@ NAMES = {
     "design_votes",
     "dm_logpmf",
     "estimate_alpha0",
+    "examine_labellers",
     "find_separation",
     "fit_dirichlet_multinomial",
     "fit_limit",
@@ -103,6 +105,7 @@ SIGNATURES = {
     softlabel.simulate_breast_cancer: "ms, alphas, n_train=50, n_splits=100, rng=None, n_jobs=-1, method='glm', memory=None",
     softlabel.analyse_votes: "votes, features, *, positive, truth=None, columns=None, repeats='first', "
     "cost_item=1.0, cost_vote=1.0, level=0.95, rng=0",
+    softlabel.examine_labellers: "votes, X=None, *, positive, rng=None",
     softlabel.TwoClassNormal: "mean1, mean2, cov, prior1=0.5",
     softlabel.TwoClassNormal.canonical: "delta, p=2, prior1=0.5",
     softlabel.TwoClassNormal.sample: "self, n, rng=None, size=None",
@@ -136,6 +139,7 @@ FIELDS = {
     softlabel.BatchFit: ["coef", "converged", "n_iter"],
     softlabel.JointFit: [*RULE, "alpha0"],
     softlabel.CombinedFit: [*RULE, "n_truths"],
+    softlabel.LabellerFindings: ["findings", "annotators", "not_looked_at", "n_items", "n_votes"],
     softlabel.Estimate: ["value", "low", "high"],
     softlabel.WorthOfVotes: [
         *"error lean scale tilt floor equal_number level n_items m n_truths reservations".split(),
