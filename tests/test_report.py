@@ -26,11 +26,12 @@ from softlabel import (
     overdispersion_test,
     relative_efficiency,
     sample_probabilities,
+    sample_votes,
     worth_of_votes,
 )
 from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
-from softlabel.report import parts
+from softlabel.report import buying, parts
 from softlabel.report.command import main
 from softlabel.report.parts import CHAPTER, Interval
 from softlabel.vote_models import share_in_band
@@ -137,8 +138,8 @@ def test_the_scatter_alone_gives_the_same_efficiency_where_the_model_holds():
     np.testing.assert_allclose(shifted.efficiency_direct, report.efficiency_direct, rtol=1e-6)
 
 
-def bought(m, alpha0, cost_item=1.0, cost_vote=1.0):
-    return parts.advice(parts.spending(np.full(3, float(m)), Interval(*[alpha0] * 3), cost_item, cost_vote))
+def bought(m, alpha0, cost_item=1.0, cost_vote=1.0, **more):
+    return buying.advice(buying.gains(np.full(3, float(m)), Interval(*[alpha0] * 3), cost_item, cost_vote, **more))
 
 
 def in_favour_of_votes(m, alpha0, c0, c1):
@@ -149,7 +150,7 @@ def in_favour_of_votes(m, alpha0, c0, c1):
 @pytest.mark.parametrize("alpha0", [1e-9, 0.5, 3.0, 12.0, 1e9])
 def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0):
     for c0, c1 in ((1, 1), (10, 1), (0.2, 1), (3, 7)):
-        best = parts.best_votes(Interval(*[alpha0] * 3), c0, c1)
+        best = buying.best_votes(Interval(*[alpha0] * 3), c0, c1, np.inf)
         worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 40)]
         assert best.value >= 40 or np.isclose(worth[int(best.value) - 1], max(worth), rtol=1e-9)
         for m in range(1, 12):
@@ -163,7 +164,7 @@ def test_best_number_of_votes_by_search():
     for alpha0 in [*np.geomspace(0.1, 300, 60), *(k * (k + 1) + 0.1 for k in range(1, 10))]:
         for c0, c1 in ((1.0, 1.0), (3.0, 2.0)):
             worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 100)]
-            assert parts.best_votes(Interval(*[alpha0] * 3), c0, c1) == (np.argmax(worth) + 1,) * 3
+            assert buying.best_votes(Interval(*[alpha0] * 3), c0, c1, np.inf) == (np.argmax(worth) + 1,) * 3
 
 
 def test_one_more_vote_symbolically():
@@ -238,35 +239,76 @@ def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_featur
     assert curved.goodness_of_fit.pvalue < 1e-4 and any("do not follow" in w for w in curved.warnings)
 
 
+def leaving_one_out(x, counts, coef):
+    """Covariance of coefficients from residuals that each item would have in a step from a fit without it."""
+    m, tau = counts.sum(axis=1), expit(x @ coef)
+    w, residual = m * tau * (1 - tau), counts[:, 0] - m * tau
+    scores = []
+    for j in range(len(x)):
+        others = np.arange(len(x)) != j
+        without = np.linalg.inv((x[others].T * w[others]) @ x[others])
+        scores.append(x[j] * residual[j] * (1 + w[j] * x[j] @ without @ x[j]))  # 1 / (1 - leverage), by Sherman and Morrison
+    bread = np.linalg.inv((x.T * w) @ x)
+    return bread @ np.transpose(scores) @ np.array(scores) @ bread
+
+
 def test_truth_against_votes_as_a_difference_of_two_estimates():
-    """A step from the votes' coefficients by the true labels has covariance I^-1 + C, which the score test does not invert."""
+    """A step from the votes' coefficients b by the true labels has covariance I^-1 + C; less what a multiple of b fits of it.
+
+    The score test inverts neither I nor C; and no weighted least squares of the step on b is in it.
+    """
     fit, tau = the_report().fit, the_report().fit.posterior(X)
     x, y = np.insert(X.to_numpy(), 0, 1, axis=1), TRUTH.to_numpy(float)
     y[:20] = np.nan
     known, p = ~np.isnan(y), tau[:, 0]
     inverse = np.linalg.inv((x[known].T * (p * (1 - p))[known]) @ x[known])
     step = inverse @ x[known].T @ (y - p)[known]
-    statistic = step @ np.linalg.solve(inverse + fit.cov(), step)
-    found = parts.against_truth(fit, X, tau, y)
-    assert found.statistic == pytest.approx(statistic, rel=1e-8)
-    assert found.pvalue == pytest.approx(stats.chi2.sf(statistic, 3), rel=1e-8)
+    root = np.linalg.cholesky(np.linalg.inv(inverse + leaving_one_out(x, COUNTS, fit.coef))).T
+    _, statistic, *_ = np.linalg.lstsq((root @ fit.coef)[:, None], root @ step)
+    found = parts.against_truth(fit, X, tau, COUNTS, y)
+    assert found.statistic == pytest.approx(statistic.item(), rel=1e-8) and found.df == 2
+    assert found.pvalue == pytest.approx(stats.f.sf(statistic.item() / 2, 2, 117), rel=1e-8)
     assert (found.n_items, found.accuracy) == (100, np.mean((p > 0.5)[known] == (y == 1)[known]))
 
 
+def false_alarms(n, p, runs, m=5):
+    """p-values of true labels from the posterior of the votes, all n of them; ten features matter."""
+    pvalues = []
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        slopes = np.zeros(p)
+        slopes[:10] = rng.normal(size=min(p, 10))
+        x = pd.DataFrame(rng.normal(size=(n, p)))
+        tau = expit(0.3 + x.to_numpy() @ (1.5 * slopes / np.linalg.norm(slopes)))
+        counts = sample_votes(np.column_stack([tau, 1 - tau]), m, 5.0, rng).astype(float)
+        fit = fit_logistic(x, counts)
+        truth = (rng.random(n) < tau).astype(float)
+        pvalues.append(parts.against_truth(fit, x, fit.posterior(x), counts, truth).pvalue)
+    return np.array(pvalues)
+
+
+@pytest.mark.parametrize(("n", "p", "runs"), [(400, 10, 200), (440, 20, 200), (200, 60, 200), (1000, 200, 30)])
+def test_true_labels_from_the_votes_posterior_seldom_raise_an_alarm(n, p, runs):
+    """Nominal 1%. With all of U'V^-1 U and chi-square it was 43% with 60 features of 200 items, and 44% with 200 of 1,000."""
+    found = int((false_alarms(n, p, runs) < 0.01).sum())
+    assert stats.binomtest(found, runs, 0.01, alternative="greater").pvalue > 0.005
+
+
 def test_truth_against_votes():
-    """Its level where votes are right; and a bias that all annotators share, seen by nothing else."""
+    """Its level where votes are right or off scale; and a bias that all annotators share, seen by nothing else."""
     pvalues = []
     for seed in range(150):
         x, wide, truth = simulate(n=400, seed=seed)
         fit = fit_logistic(x, count(wide))
-        pvalues.append(parts.against_truth(fit, x, fit.posterior(x), truth.to_numpy(float)).pvalue)
+        pvalues.append(parts.against_truth(fit, x, fit.posterior(x), count(wide), truth.to_numpy(float)).pvalue)
     assert stats.kstest(pvalues, "uniform").pvalue > 0.001
     x, wide, truth = simulate(n=400, seed=0, bias=0.2)
     report = analyse_votes(wide, x, positive="yes", truth=truth)
     assert report.truth.pvalue < 1e-4 and any("no number of votes" in w for w in report.warnings)
-    assert not any("Annotators who differ" in w for w in report.warnings)
+    assert "leans" not in report.kinds and report.headline.use.startswith("Only together with true labels")
     x, wide, truth = simulate(n=400, seed=2, bias=np.array([0, 0, 0, 0, 0.25]))
-    assert any("Annotators who differ" in w and "1 of 5 ('a4')" in w for w in analyse_votes(wide, x, positive="yes").warnings)
+    leaning = analyse_votes(wide, x, positive="yes")
+    assert any("'a4' says yes more often" in w for w in leaning.warnings) and "Ask 'a4'" in leaning.headline.next
 
 
 # ------------------------------------------------------------------ What true labels say of the votes
@@ -289,16 +331,17 @@ def test_some_true_labels_say_what_the_votes_are_worth():
         report.table().loc[rows], [worth.error, worth.lean, worth.scale, worth.tilt, worth.floor, worth.equal_number]
     )
     value, low, high = worth.error
-    headline, *_, formula, _, _ = report.sentences()[1:]
     number = " to ".join(f"{float(f'{x:.2g}'):,.0f}" for x in worth.equal_number[1:])
-    for words in ("By 40 true labels", f"wrong on {value:.1%} ({low:.1%} to {high:.1%})", f"({number}) true labels"):
-        assert words in headline
+    for words in ("By 40 true labels", f"wrong on {value:.1%} ({low:.1%} to {high:.1%})"):
+        assert words in report.headline.use
+    formula = report.headline.worth
+    assert f"({number}) true labels" in formula
     np.testing.assert_allclose(report.promised, 120 * relative_efficiency(5, np.array(report.alpha0)), rtol=1e-12)
-    assert formula.startswith("If the mean of the votes were right") and str(report.promised) in formula
+    assert "If the mean of the votes were right" in formula and str(report.promised) in formula
     assert "do not rule out so much; so few seldom could" in formula
     for text in told(report):
         assert "fit_votes_and_truth" in text and "Votes cannot tell" not in text
-    assert hrefs(report.to_html()) == [f"{CHAPTER}#one-rule", f"{CHAPTER}#lean-scale-tilt"]
+    assert {f"{CHAPTER}#one-rule", f"{CHAPTER}#lean-scale-tilt"} < set(hrefs(report.to_html()))
 
 
 def test_ten_annotators_or_more_are_taken_as_a_sample_of_annotators():
@@ -328,7 +371,7 @@ def test_without_true_labels_the_worth_is_said_to_hold_only_if_the_mean_is_right
         assert "If the mean of the votes is right, the votes on an item are worth" in text
         for words in ("three real data sets", "some 50", "400 to 800", "choose_for_truth", "no sharp worth"):
             assert words in text
-    assert hrefs(report.to_html()) == [f"{CHAPTER}#few-truths"]
+    assert f"{CHAPTER}#few-truths" in hrefs(report.to_html())
     assert told(analyse_votes(LONG, X, positive="yes", truth=TRUTH * np.nan))[0].count("Votes cannot tell") == 1
 
 
@@ -410,19 +453,19 @@ def test_votes_whose_mean_is_right_keep_their_promise():
     assert "the true labels do not rule out so much." in repr(report) and "buy more" in repr(report)
 
 
-def test_votes_off_scale_alone_get_no_advice_either():
-    """The worth is not refuted, that the mean is right is."""
+def test_votes_off_scale_alone_are_not_called_wrong():
+    """Over-confident votes lead to right decisions; by the score of all coefficients they were "biased", p below 1e-4."""
     rng = np.random.default_rng(0)
     x = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["size", "shape"]).rename_axis("item")
     eta = 1.5 * x["size"].to_numpy()
     yes = rng.random((2000, 3)) < expit(2 * eta)[:, None]
     truth = pd.Series((rng.random(2000) < expit(eta)).astype(float)).where(np.arange(2000) < 300)
     report = analyse_votes(pd.DataFrame(yes, x.index), x, positive=True, truth=truth)
-    assert not report.refuted and report.truth.pvalue < 1e-4
+    assert not report.refuted and report.truth.pvalue > 0.01 and report.warnings == ()
     known = (report.fit.coef[0] + x.to_numpy() @ report.fit.coef[1:])[:300, None]
     calibration = fit_logistic(known, truth[:300]).coef[1], fit_logistic(known, truth[:300]).stderr()[1]
     assert abs(report.worth.scale.value - calibration[0]) < calibration[1] and report.worth.scale.high < 1
-    assert "There is no advice" in repr(report) and "do not rule out so much" in repr(report)
+    assert "too extreme: decisions at one half stay right" in repr(report) and "do not rule out so much" in repr(report)
 
 
 BAD_TRUTH = {
@@ -437,7 +480,7 @@ BAD_TRUTH = {
     "inverted": (WIDE.replace({"yes": "no", "no": "yes"}), X, TRUTH, "worth at most 4 true labels"),
     "one feature": (WIDE, X[["size"]], TRUTH, "as there is one feature"),
     "one vote": (WIDE[["a0"]], X, TRUTH, "votes would be worth one true label each"),
-    "more truths than votes": (WIDE[:8], X, TRUTH, "alpha0 is infinite (no interval)"),
+    "more truths than votes": (WIDE[:8], X, TRUTH, "but no interval can be had"),
 }
 
 
@@ -502,7 +545,7 @@ def test_gaps_repeats_and_items_that_lack_something_are_counted_and_named():
     assert report.counted == {
         "votes read": 610, "missing votes": 15, "repeated votes": 10, "contradictory repeats": 3, "votes used": 575,
         "items": 120, "items used": 117, "items with no votes": 1, "items with no features": 1,
-        "items with incomplete features": 1, "annotators": 5,
+        "items with incomplete features": 1, "annotators": 5, "annotators without a vote": 0,
     }  # fmt: skip
     status = {"i20": "no votes", "i30": "no features", "i40": "incomplete features", "i41": "used"}
     assert report.items["status"].loc[list(status)].to_dict() == status
@@ -619,7 +662,9 @@ def outside(html):
     """Addresses that a page would fetch, and scripts, which it must not have."""
     soup = BeautifulSoup(html, "html.parser")
     keys = ("src", "href", "srcset", "data", "poster", "action")
-    links = soup.find_all("a", href=re.compile(re.escape(CHAPTER) + "#"))  # a reader may follow them, the page does not
+    links = soup.find_all(
+        "a", href=re.compile(re.escape(parts.BOOK) + r"[a-z0-9_/]+\.html(#[a-z-]+)?$")
+    )  # a reader may follow them, the page does not
     found = [tag[key] for tag in soup.find_all(True) for key in keys if tag.get(key) and tag not in links]
     css = re.findall(r"@import|url\([^)]*\)", html)
     return [a for a in found + css if not a.startswith("data:")] + soup.find_all(["script", "link", "iframe", "object"])
@@ -632,8 +677,8 @@ def test_the_page_stands_alone():
     for bad in (*images, '<a href="http://a.example">', "<script>1</script>"):
         assert outside(html.replace("</body>", bad + "</body>"))
     soup = BeautifulSoup(html, "html.parser")
-    assert all(len(image["alt"]) > 60 for image in soup.find_all("img")) and len(soup.find_all("img")) == 2
-    assert [h.name for h in soup.find_all(["h1", "h2", "h3"])] == ["h1"] + ["h2"] * 9
+    assert all(len(image["alt"]) > 60 for image in soup.find_all("img")) and len(soup.find_all("img")) == 4
+    assert [h.name for h in soup.find_all(["h1", "h2", "h3"])] == ["h1"] + ["h2"] * 11
     assert soup.html["lang"] == "en" and "color-scheme: light dark" in html and "@media print" in html
     assert html == the_report().to_html()
     assert len(html) < 500_000
@@ -654,7 +699,9 @@ def test_a_notebook_and_a_console_show_it():
     fragment = the_report()._repr_html_()
     assert fragment in the_report().to_html() and "<html" not in fragment
     text = repr(the_report())
-    assert text.startswith("VoteReport\n  120 items with 600 votes") and "alpha0 is" in text
+    assert (
+        text.startswith("VoteReport\n  Can I use these votes? ") and "120 items with 600 votes" in text and "alpha0 is" in text
+    )
     assert list(the_report().table().columns) == ["value", "low", "high"]
 
 
