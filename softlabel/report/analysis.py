@@ -25,6 +25,7 @@ from softlabel.report.classes import (
     with_pseudonyms,
 )
 from softlabel.report.items import SMALLEST, describe
+from softlabel.report.parts import Interval
 from softlabel.report.penalised import PenalisedFit, fit_penalised, needs_penalty
 from softlabel.report.result import VoteReport
 from softlabel.report.votes_alone import OF_FINDINGS, AgreementReport, analyse_agreement
@@ -148,6 +149,11 @@ def analyse_votes(
         labels = truth_against_the_rest(labels, given.index, positive, rest)
     data = _join(table, X, labels, positive)
     X, counts = data.X, data.counts
+    if not counts.any(axis=0).all():
+        raise ValueError(
+            f"every vote on the items used is {'' if counts[:, 0].any() else 'not '}{positive!r}: features cannot tell apart "
+            "what is all alike"
+        )
     fit: LogisticFit | PenalisedFit
     if needs_penalty(X, counts):
         fit, tau = fit_penalised(X, counts, rng)
@@ -170,8 +176,9 @@ def analyse_votes(
     seen, why = agreement(counts, level, rng)
     known = None if data.truth is None else data.truth[data.row]
     m = counts.sum(axis=1)
-    more = describe(counts, tau, alpha0, X.index)
-    if not np.isnan(alpha0.value):
+    known_alpha0 = not np.isnan(alpha0.value) and (not lacks or isinstance(fit, PenalisedFit))
+    more = describe(counts, tau, alpha0 if known_alpha0 else Interval(np.nan, 0.0, np.inf), X.index)
+    if known_alpha0:
         more["weight"] = 1 / variance_inflation(m, max(alpha0.value, SMALLEST))
     return VoteReport(
         items=data.items.join(more),

@@ -194,7 +194,7 @@ def doubt(items: pd.DataFrame) -> Picture:
     with matplotlib.rc_context(STYLE):
         figure, ax = _axes(2.6)
         ax.hist(values, bins=list(np.arange(0, 101, 5)), color="0.85", edgecolor="0.5")
-        ax.set(xlabel="doubt about an item, %", ylabel="items", xlim=(0, max(55, values.max(initial=0) + 5)))
+        ax.set(xlabel="doubt about an item, %", ylabel="items", xlim=(0, max([55.0, *(values + 5)])))
     alt = (
         f"Histogram of the doubt about {len(values):,} items: {(values <= 5).mean():.0%} are at most 5%, and "
         f"{(values > 10).sum():,} items above 10%."

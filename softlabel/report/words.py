@@ -20,13 +20,16 @@ FEW = 10  # items of the rarer class for each coefficient
 MANY = 400  # true labels; somewhere from here to twice as many the false promise for defendants is refuted half of the time
 REAL = (
     "On three real data sets that have true labels as well it was not, and votes were worth less than this, once less than a "
+    "tenth."
 )
-REAL += "tenth."
+ASK = (
+    "Have some 50 items, drawn at random (choose_for_truth), labelled by somebody who knows: nothing else tells whether the "
+    "mean is right."
+)
 TELL = (
-    "True labels of items drawn at random (choose_for_truth) would tell: some 50 how often the rule from the votes is wrong; "
-    f"to refute this worth, where it is false, takes {MANY} to {2 * MANY}. Even they give no sharp worth. {CHAPTER}#few-truths"
+    "Some 50 true labels of items drawn at random tell how often the rule from the votes is wrong; to refute this worth, "
+    f"where it is false, takes {MANY} to {2 * MANY}. Even they give no sharp worth. {CHAPTER}#few-truths"
 )
-LABELLERS = f"{BOOK}practice/labellers.html"
 MEND = {  # what to do about a finding, for nothing
     "contradiction": "Ask both sides what they answered; a few true labels of items on which they differ say who is right.",
     "reversed": "Ask {who} about the labels; turn those votes round if they were reversed, or leave them out.",
@@ -142,7 +145,7 @@ def _next(report: "VoteReport") -> str:
     if report.worth:
         steps.append(f"Make one rule of votes and true labels: fit_votes_and_truth. {CHAPTER}#one-rule")
     elif not report.truth:
-        steps.append(TELL)
+        steps.append(ASK)
     return " ".join([*steps, _buy(report)])
 
 
@@ -151,17 +154,16 @@ def _buy(report: "VoteReport") -> str:
     frame = report.spending
     if report.advice == "none":
         return "There is no advice to buy votes or items: their gains are computed as if the mean of the votes were right."
-    by = zip(("by votes", "by new items", "by true labels"), frame.to_numpy())
-    said = ", ".join(f"{_gain(low, high)} {how}" for how, (_, low, high) in by)
+    by = zip(("votes add", "new items", "true labels"), frame.to_numpy())
+    said = ", ".join(f"{how} {_gain(low, high)}{' of information' * (how == 'votes add')}" for how, (_, low, high) in by)
     best = {
         "either": "the data leave open which is best" if len(frame) > 2 else "the data leave open which is better",
         "more votes": "buy more votes",
         "more items": "buy more items",
         "true labels": "buy true labels",
     }[report.advice]
-    if_right = "" if report.worth else "If the mean is right, "
-    said = f"the price of one more vote on each item adds to what you know {said}: {best}."
-    return f"{if_right}{said}" if if_right else said[0].upper() + said[1:]
+    start = "For" if report.worth else "If the mean is right, for"
+    return f"{start} the price of one more vote on each item {said}: {best}."
 
 
 def _gain(low: float, high: float) -> str:
@@ -186,9 +188,9 @@ def remedies(report: "VoteReport") -> tuple[str, ...]:
         ends = "" if report.alpha0_lacks else f" ({gain.low:.0%} to {gain.high:.0%})"
         worth = shown(report.weighted.value) if report.alpha0_lacks else report.weighted
         found.append(
-            "Weigh items: their numbers of votes differ so much that weights 1 / phi, which cost nothing, add "
-            f"{gain.value:.0%}{ends} of information. An item is then worth {worth} true labels, if the mean of the votes is "
-            "right. fit_dirichlet_multinomial has such weights built in; for other programs they are a column of items. "
+            f"Weigh items by 1 / phi, for nothing: as their numbers of votes differ so much, that adds {gain.value:.0%}{ends} "
+            f"of information. An item is then worth {worth} true labels, if the mean of the votes is right. "
+            "fit_dirichlet_multinomial has such weights built in; for other programs they are a column of items. "
             f"{BOOK}beyond/02_unequal_votes.html"
         )
     return tuple(found)
@@ -200,27 +202,10 @@ def details(report: "VoteReport") -> tuple[str, ...]:
     said = [f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item, of {k:,} annotator{'s' * (k > 1)}."]
     if report.worth:
         said += _lean_and_floor(report, report.worth)
-    if np.isnan(report.alpha0.value):
-        said.append("No item has two votes, so alpha0 cannot be known.")
-    elif report.alpha0_lacks:
-        said.append(
-            "How far votes on an item hang together beyond the features cannot be told: the best guess of alpha0 is "
-            f"{shown(report.alpha0.value)}, but no interval can be had, because {report.alpha0_lacks}."
-        )
-    else:
-        low = report.overdispersion is not None and report.overdispersion.pvalue < 0.05
-        hang = "hang together" if low else "are not shown to hang together"
-        said.append(f"Beyond what the features explain, votes on an item {hang}: alpha0 is {report.alpha0}.")
-    if not np.isnan(report.alpha0.value) and report.separation == "none":
-        used = report.used
-        unsure, crossed = (
-            int((used["doubt"] > 0.1).sum()),
-            int(((used["given votes"] > 0.5) != (used["posterior"] > 0.5)).sum()),
-        )
-        said.append(
-            f"On {unsure:,} items it is open (by more than one in ten) what most annotators would say. On {crossed:,} items "
-            "votes and features together lie on the other side than features alone."
-        )
+    elif report.trusted and not report.truth:
+        said.append(TELL)
+    if "no sign" not in report.kinds:
+        said += _alpha0_and_items(report)
     if report.penalised:
         said.append(
             f"There are {len(report.fit.coef)} coefficients and {shown(_rarer(report))} items' worth of votes for the rarer "
@@ -228,6 +213,29 @@ def details(report: "VoteReport") -> tuple[str, ...]:
             "other items. Coefficients have no intervals: what a penalty does to them no standard error tells."
         )
     return tuple(said)
+
+
+def _alpha0_and_items(report: "VoteReport") -> list[str]:
+    if np.isnan(report.alpha0.value):
+        return ["No item has two votes, so alpha0 cannot be known."]
+    used, said = report.used, []
+    if report.alpha0_lacks:
+        said.append(
+            "How far votes on an item hang together beyond the features cannot be told: the best guess of alpha0 is "
+            f"{shown(report.alpha0.value)}, but no interval can be had, because {report.alpha0_lacks}."
+        )
+    else:
+        shown_to = report.overdispersion is not None and report.overdispersion.pvalue < 0.05
+        hang = "hang together" if shown_to else "are not shown to hang together"
+        said.append(f"Beyond what the features explain, votes on an item {hang}: alpha0 is {report.alpha0}.")
+    if used["doubt"].notna().all():
+        unsure = int((used["doubt"] > 0.1).sum())
+        crossed = int(((used["given votes"] > 0.5) != (used["posterior"] > 0.5)).sum())
+        said.append(
+            f"Of {unsure:,} item{'s' * (unsure != 1)} it is open, with a doubt of more than one in ten, what most of ever "
+            f"more votes would say. Of {crossed:,} votes and features together say something else than the features alone."
+        )
+    return said
 
 
 def _lean_and_floor(report: "VoteReport", worth: WorthOfVotes) -> list[str]:
