@@ -15,7 +15,6 @@ from scipy.special import expit, gammaln, logit, ndtr
 
 from softlabel.validation import Array
 
-FOLDS = 5
 CLIP = 0.01  # no prediction of a vote is surer
 DOUBT = 0.5  # penalty on the distance of an intercept from the logit of the share of positive votes
 Codes = NDArray[np.intp]
@@ -96,31 +95,28 @@ def standardise(X: Array) -> Array:
 # ------------------------------------------------------------------ What votes on an item are expected to be
 
 
-def ridge(x: Array, s: Array, m: Array, beta: Array | None = None) -> Array:
-    """Coefficients (p + 1,) of a logistic regression of s of m votes, shrunk towards the share of positive votes.
+def ridge(x: Array, s: Array, m: Array) -> tuple[Array, Array]:
+    """Log-odds (n,) by a logistic regression of s of m votes, shrunk towards the share of positive votes: two for each item.
 
-    The penalty is that of one half of a pseudo-vote for p up to 4 slopes, and grows with p, as the sum of many may be large.
+    The first are fitted to all items, the second to all others, by one step of Newton's method from the first. The penalty
+    is that of one half of a pseudo-vote for p up to 4 slopes, and grows with p, as the sum of many may be large.
     """
-    start = logit((s.sum() + 0.5) / (m.sum() + 1))
-    middle = np.r_[start, np.zeros(x.shape[1])]
+    design = np.column_stack([np.ones(len(x)), x])
+    middle = np.r_[logit((s.sum() + 0.5) / (m.sum() + 1)), np.zeros(x.shape[1])]
     penalty = np.r_[DOUBT, np.full(x.shape[1], max(1.0, x.shape[1] / 4))]
-    beta = middle.copy() if beta is None else beta.copy()
+    beta = middle.copy()
     for _ in range(50):
-        tau = expit(beta[0] + x @ beta[1:])
-        w = m * tau * (1 - tau)
-        residual = s - m * tau
-        gradient = np.r_[residual.sum(), x.T @ residual] - penalty * (beta - middle)
-        weighted = x.T * w
-        hessian = np.empty((len(beta), len(beta)))
-        hessian[0, 0], hessian[0, 1:] = w.sum(), weighted.sum(axis=1)
-        hessian[1:, 0], hessian[1:, 1:] = hessian[0, 1:], weighted @ x
-        hessian[np.diag_indices(len(beta))] += penalty
-        step = np.linalg.solve(hessian, gradient)
-        moved = np.abs(step[0] + x @ step[1:]).max()
-        beta += step * min(1.0, 3.0 / max(moved, 1e-300))
+        eta = design @ beta
+        tau = expit(eta)
+        w, residual = m * tau * (1 - tau), s - m * tau
+        hessian = (design.T * w) @ design + np.diag(penalty)
+        step = np.linalg.solve(hessian, design.T @ residual - penalty * (beta - middle))
+        moved = np.abs(design @ step).max(initial=0.0)
         if moved < 1e-4:
             break
-    return beta
+        beta += step * min(1.0, 3.0 / moved)
+    leverage = np.einsum("ij,ji->i", design, np.linalg.solve(hessian, design.T))
+    return eta, eta - leverage * residual / (1 - w * leverage)
 
 
 class Prediction(NamedTuple):
@@ -137,19 +133,9 @@ class Prediction(NamedTuple):
         return 1 / self.rho - 1
 
 
-def predict(panel: Panel, rng: np.random.Generator) -> Prediction:
-    """Features' probabilities, each from a fit to other items, and the correlation beyond them."""
-    voted = np.flatnonzero(panel.m)
-    fold = np.full(panel.n_items, -1)
-    fold[voted] = rng.permutation(len(voted)) % min(FOLDS, max(len(voted), 1))
-    whole = ridge(panel.x[voted], panel.s[voted], panel.m[voted])
-    eta = whole[0] + panel.x @ whole[1:]
-    if panel.x.shape[1]:
-        for k in range(fold.max() + 1):
-            others = (fold >= 0) & (fold != k)
-            if others.any():
-                beta = ridge(panel.x[others], panel.s[others], panel.m[others], whole)
-                eta[fold == k] = beta[0] + panel.x[fold == k] @ beta[1:]
+def predict(panel: Panel) -> Prediction:
+    """Features' probabilities, each from the votes on other items, and the correlation beyond them."""
+    _, eta = ridge(panel.x, panel.s, panel.m)
     tau = expit(np.clip(eta, -12, 12))
     products, scale = together(panel.s, panel.m, tau)
     return Prediction(tau, float(np.clip(products.sum() / max(scale.sum(), 1e-300), 0.01, 0.99)))

@@ -135,8 +135,8 @@ def _conditional(panel: Panel, feature: Array, who: int, beside: list[Array]) ->
     return float(min(1.0, 2 * saddlepoint(weight, p, np.zeros(len(p), np.intp), np.array([t]))[0]))
 
 
-def consensus_as_feature(panel: Panel, prediction: Prediction, level: float) -> tuple[float, float] | None:
-    """Do votes on an item repel each other at the probability that features predict? (rho, chance), if so.
+def consensus_as_feature(panel: Panel, prediction: Prediction, level: float) -> float | None:
+    """Do votes on an item repel each other at the probability that features predict? Chance of that, if so.
 
     Interchangeable votes never do, whatever features leave out: only features made of the votes can know that one is yes and
     another no. Each annotator's own mean is taken off, as those who lean apart repel each other too.
@@ -152,7 +152,7 @@ def consensus_as_feature(panel: Panel, prediction: Prediction, level: float) -> 
     if variance <= 0:
         return None
     chance = float(ndtr(products.sum() / np.sqrt(variance)))
-    return (float(products.sum() / scale.sum()), chance) if chance < level else None
+    return chance if chance < level else None
 
 
 def nearest_to_shares(panel: Panel) -> tuple[int, float]:
@@ -247,8 +247,8 @@ def guesses(panel: Panel, prediction: Prediction, level: float) -> Guesses | Non
     """Do votes level off at a floor above 0 and a ceiling below 1, where features are sure? Votes by guess do that.
 
     Likelihood ratio, over its dispersion, of lo + (1 - lo - hi) expit(a + b eta), with eta fitted to other items: of one rate
-    lo = hi, as of a coin, with one degree of freedom, and of two with two; the smaller chance, twice. Of two rates one has to
-    be better by a chance of .001 at least, since far from both ends of the probabilities one of them cannot be told.
+    lo = hi, as of a coin, with one degree of freedom, and of two with two; the smaller chance, twice. The shares are those of
+    a coin unless two rates are better by a chance of .001 and probabilities reach both ends, as else one cannot be told.
     """
     from scipy.optimize import minimize
 
@@ -285,19 +285,27 @@ def guesses(panel: Panel, prediction: Prediction, level: float) -> Guesses | Non
     chance = min(1.0, 2 * min(float(chdtrc(1, of_coin)) / 2, float(chdtrc(2, of_two))))
     if chance >= level:
         return None
-    lo, hi = two.x[2:] if chdtrc(1, more) < 0.001 else coin.x[[2, 2]]
+    low, high = np.quantile(mean, (0.01, 0.99))
+    lo, hi = two.x[2:] if chdtrc(1, more) < 0.001 and low < 0.2 and high > 0.8 else coin.x[[2, 2]]
     return Guesses(float(lo), float(hi), chance)
 
 
-def missing_square(panel: Panel, prediction: Prediction, level: float) -> tuple[int, float] | None:
-    """The feature whose square belongs into the rule most, and its chance by score tests, if there is one.
+class Square(NamedTuple):
+    """A feature whose square belongs into the rule, with the square's coefficient, somewhat shrunk towards 0."""
+
+    feature: int
+    size: float
+    pvalue: float
+
+
+def missing_square(panel: Panel, prediction: Prediction, level: float) -> Square | None:
+    """The feature whose square belongs into the rule most, by score tests, if there is one.
 
     The variance of a score is the larger of the model's, with the correlation of votes on an item, and the empirical one.
     """
     voted = panel.m > 0
     x, s, m = panel.x[voted], panel.s[voted], panel.m[voted]
-    beta = ridge(x, s, m)
-    mean = expit(beta[0] + x @ beta[1:])
+    mean = expit(ridge(x, s, m)[0])
     w, design = m * mean * (1 - mean), np.column_stack([np.ones(len(x)), x])
     squares = x**2
     rest = squares - design @ np.linalg.lstsq(design * np.sqrt(w)[:, None], squares * np.sqrt(w)[:, None])[0]
@@ -308,4 +316,8 @@ def missing_square(panel: Panel, prediction: Prediction, level: float) -> tuple[
     z = np.where(kept, np.abs(score) / np.sqrt(np.maximum(variance, 1e-300)), 0.0)
     k = int(z.argmax())
     chance = float(min(1.0, 2 * ndtr(-z[k]) * len(z)))
-    return (k, chance) if chance < level else None
+    if chance >= level:
+        return None
+    design = np.column_stack([design, squares[:, k]])
+    size = np.linalg.lstsq(design, ridge(design[:, 1:], s, m)[0])[0][-1]
+    return Square(k, float(size), chance)

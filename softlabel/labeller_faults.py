@@ -3,13 +3,14 @@
 The level of a function is its chance to find anything if annotators are interchangeable, whatever the features.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import gammaincc, ndtr, ndtri, softmax
+from scipy.special import gammaincc, gammaln, ndtr, ndtri, softmax
 
 from softlabel.exchangeable import (
     Codes,
+    Flags,
     Panel,
     Prediction,
     Prior,
@@ -34,6 +35,7 @@ COPIED = 0.65  # share of the disagreements to be expected, gone between two, fr
 SURELY = 0.95  # posterior probability by which a worker of a crowd is named
 SOME = 0.02  # share of a crowd that is worth a word if nobody can be named
 REPEATS = 200  # permutations
+UNREMARKABLE = 0.1  # chance of a crowd's differences by which none are made
 ROUNDS = 12  # of the mixture
 
 
@@ -51,21 +53,23 @@ class Design(NamedTuple):
 def asked_again(panel: Panel, prediction: Prediction, level: float) -> Design | None:
     """Were more votes asked for where the first ones disagreed? Then an item's votes are not interchangeable.
 
-    Either all items with more votes are split, and most of those with the fewest are not: all of m votes on an item agree
-    with probability at least 2^(1 - m), whatever the item. Or, if third votes have other reasons too, items with more votes
-    have some that repel each other, which interchangeable votes never do, and items with the fewest have not.
+    Always: no item with the fewest votes is split, and all with more are. Chance of that: the largest of Dirichlet-multinomial
+    votes, whatever their correlation. Or, if some requests were not met, all with more are split, and most of the others are
+    not: all of m votes agree with probability at least 2^(1 - m), whatever the item. Or, if third votes have other reasons
+    too, items with more votes have some that repel each other, which interchangeable votes never do, and others have not.
     """
     s, m = panel.s, panel.m
-    if not (m > 1).any():
-        return None
     fewest = int(m[m > 1].min())
     few, more = m == fewest, m > fewest
     split = (s > 0) & (s < m)
     if not more.any():
         return None
     if split[more].all() and split[few].mean() < 0.5:
-        pvalue = float(np.exp(np.log1p(-(2.0 ** (1 - m[more]))).sum()))
-        return Design(fewest, pvalue, not split[few].any()) if pvalue < level else None
+        if always := not split[few].any():
+            pvalue = max(float(_as_split(panel, prediction.tau, rho, more)) for rho in np.linspace(0.01, 0.99, 50))
+        else:
+            pvalue = float(np.exp(np.log1p(-(2.0 ** (1 - m[more]))).sum()))
+        return Design(fewest, pvalue, always) if pvalue < level else None
     products, scale = together(s, m, prediction.tau)
     limit = -ndtri(level / 2)
     z = products[more].sum() / np.sqrt((scale * prediction.tau * (1 - prediction.tau))[more].sum())
@@ -74,6 +78,18 @@ def asked_again(panel: Panel, prediction: Prediction, level: float) -> Design | 
     if z > -limit or rates[0] - rates[1] < limit * np.hypot(*errors):
         return None
     return Design(fewest, float(2 * ndtr(z)), False)
+
+
+def _as_split(panel: Panel, tau: Array, rho: float, split: Flags) -> Array:
+    """Chance that of the items with two votes and more those are split, and no other, if votes have a correlation."""
+    alpha0 = 1 / rho - 1
+
+    def rising(a: Any) -> Array:  # log of a (a + 1) ... (a + m - 1)
+        return np.asarray(gammaln(a + panel.m) - gammaln(a))
+
+    alike = np.exp(rising(alpha0 * tau) - rising(alpha0)) + np.exp(rising(alpha0 * (1 - tau)) - rising(alpha0))
+    chance = np.clip(np.where(split, 1 - alike, alike), 0, 1)[panel.m > 1]
+    return np.asarray(np.prod(chance))
 
 
 # ------------------------------------------------------------------ contradiction
@@ -91,32 +107,50 @@ class Camps(NamedTuple):
         return len(self.other) / (len(self.one) + len(self.other))
 
 
-def camps(panel: Panel, level: float) -> Camps | None:
-    """Two sides, if some pair of annotators is against each other: votes on an item never are, if they are interchangeable.
+def correlations(panel: Panel) -> tuple[Array, float]:
+    """Of the votes of each pair of annotators (J, J), and the chance that any is so far below zero if none truly is.
 
-    By Fisher's test of each pair, one-sided. The sides are the signs of the leading eigenvector of the correlations; who
-    belongs to none has less than three tenths of the largest entry.
+    By Fisher's test of each pair, one-sided: votes on an item are never against each other if they are interchangeable.
     """
     positive, negative = (panel.matrix(values).toarray() for values in (panel.y, 1 - panel.y))
     n11, n10, n00 = positive @ positive.T, positive @ negative.T, negative @ negative.T
-    first, second = np.triu_indices(panel.n_annotators, 1)
-    tables = np.column_stack([n11[first, second], n10[first, second], n10[second, first], n00[first, second]])
-    row, column, n = tables[:, 0] + tables[:, 1], tables[:, 0] + tables[:, 2], tables.sum(axis=1)
+    row, column, n = n11 + n10, n11 + n10.T, n11 + n10 + n10.T + n00
     spread = np.sqrt(row * (n - row) * column * (n - column))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        phi = np.where(spread > 0, (n * tables[:, 0] - row * column) / spread, 0.0)
-    chances = [disagreement_chance(*table) if r < 0 else 1.0 for table, r in zip(tables, phi)]
-    pvalue = min(chances, default=1.0) * max(len(chances), 1)
+    phi = np.divide(n * n11 - row * column, spread, out=np.zeros_like(spread), where=spread > 0)
+    np.fill_diagonal(phi, 0)
+    first, second = np.nonzero(np.triu(phi < 0))
+    chances = [disagreement_chance(n11[a, b], n10[a, b], n10[b, a], n00[a, b]) for a, b in zip(first, second)]
+    return phi, min(chances, default=1.0) * len(phi) * (len(phi) - 1) / 2
+
+
+def camps(panel: Panel, level: float) -> Camps | None:
+    """Two sides, if some pair of annotators is against each other.
+
+    The sides are the signs of the leading eigenvector of the correlations; who belongs to none has less than three tenths
+    of the largest entry.
+    """
+    phi, pvalue = correlations(panel)
     if pvalue >= level:
         return None
-    correlations = np.zeros((panel.n_annotators,) * 2)
-    correlations[first, second] = correlations[second, first] = phi
-    side = np.linalg.eigh(correlations)[1][:, -1]
+    side = np.linalg.eigh(phi)[1][:, -1]
     side[np.abs(side) < 0.3 * np.abs(side).max()] = 0
     one, other = np.flatnonzero(side > 0), np.flatnonzero(side < 0)
     if not len(one) or not len(other):
         return None
     return Camps(one, other, pvalue) if len(one) >= len(other) else Camps(other, one, pvalue)
+
+
+def opposed(panel: Panel) -> float:
+    """Of two annotators: the chance that each goes so much against what features and the other say, if neither does.
+
+    The larger of two chances: beside one who guesses, the other may go against anything.
+    """
+    z = []
+    for who in np.flatnonzero(panel.cast):
+        other = np.arange(panel.n_annotators) != who
+        slopes = follow(panel, of_others(panel, predict(panel.without([who])), other))
+        z.append(slopes.slope[who] / slopes.slope_error[who])
+    return float(ndtr(max(z)))
 
 
 # ------------------------------------------------------------------ one by one
@@ -142,9 +176,7 @@ def kind_of(slopes: Slopes, who: int) -> Kind | None:
     return "guessing" if slope < FOLLOWS else None
 
 
-def one_by_one(
-    panel: Panel, prediction: Prediction, rng: np.random.Generator, level: float, level_lean: float
-) -> tuple[list[Odd], Prediction]:
+def one_by_one(panel: Panel, prediction: Prediction, level: float, level_lean: float) -> tuple[list[Odd], Prediction]:
     """Annotators who agree with the others less than interchangeable ones would, or say yes more or less often.
 
     The one furthest off is taken out, and the others are looked at anew. Kind, slope and lean are in the end beside those
@@ -156,7 +188,7 @@ def one_by_one(
     while odd := _furthest(core, prediction, harmless, level, level_lean):
         found[odd[0]] = odd[1:]
         core = panel.without(found)
-        prediction = predict(core, rng)
+        prediction = predict(core)
     slopes = follow(panel, of_others(panel, prediction, ~np.isin(np.arange(panel.n_annotators), list(found))))
     alone = (core.cast > 0).sum() == 1  # then there is no other to say more than was said of the two
     answer = []
@@ -208,7 +240,7 @@ def crowd_differs(panel: Panel, prediction: Prediction, rng: np.random.Generator
     """Chances that interchangeable annotators differ as much, together, in agreement and in lean.
 
     The sum of squared z values, beside its values when the votes on each item are dealt out anew; a gamma distribution of
-    the same mean and variance stands for these.
+    the same mean and variance stands for these. Where a chi-squared distribution finds nothing to look at, it is the answer.
     """
     open_ = panel.only(((panel.s > 0) & (panel.s < panel.m))[panel.item])
     order = np.lexsort([open_.item, open_.m[open_.item]])
@@ -225,13 +257,17 @@ def crowd_differs(panel: Panel, prediction: Prediction, rng: np.random.Generator
     def sums(y: Array) -> list[float]:
         return [float((open_.total(w * (y - p)) ** 2 / v).sum()) for w, v in zip(weights, spread)]
 
-    seen = sums(open_.y)
+    seen = np.array(sums(open_.y))
+    n = np.array([(v > 1e-300).sum() for v in spread])
+    chance = gammaincc(np.maximum(n, 1) / 2, seen / 2)
+    if chance.min() > UNREMARKABLE:
+        return float(chance[0]), float(chance[1])
     dealt = np.empty((REPEATS, 2))
     for repeat in range(REPEATS):
         y = [rng.permuted(open_.y[a:b].reshape(-1, m[a]), axis=1).ravel() for a, b in zip(starts, ends)]
         dealt[repeat] = sums(np.concatenate(y))
-    mean, variance = dealt.mean(axis=0), np.maximum(dealt.var(axis=0, ddof=1), 1e-300)
-    chance = gammaincc(mean**2 / variance, np.array(seen) * mean / variance)
+    variance = np.maximum(((dealt - n) ** 2).mean(axis=0), 1e-300)
+    chance = gammaincc(n**2 / variance, seen * n / variance)
     return float(chance[0]), float(chance[1])
 
 
@@ -252,7 +288,7 @@ KINDS = (
 )  # follow the others, show no sign of it, reverse
 
 
-def crowd(panel: Panel, rng: np.random.Generator) -> Crowd:
+def crowd(panel: Panel) -> Crowd:
     """Mixture of workers who follow what the others predict, show no sign of it, or reverse, each with a lean of their own.
 
     What is predicted comes from those now taken to follow, and from the reversed with their votes turned round.
@@ -263,7 +299,7 @@ def crowd(panel: Panel, rng: np.random.Generator) -> Crowd:
     voted = panel.cast > 0
     for _ in range(ROUNDS):
         turned = panel.turned(np.flatnonzero(kind == 2))
-        prediction = predict(turned.without(np.flatnonzero(kind == 1)), rng)
+        prediction = predict(turned.without(np.flatnonzero(kind == 1)))
         log_odds = of_others(turned, prediction, kind != 1)
         logs = np.column_stack([follow(panel, log_odds, prior).evidence for prior in KINDS])
         for _ in range(50):

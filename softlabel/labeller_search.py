@@ -8,33 +8,51 @@ import pandas as pd
 
 from softlabel import feature_faults, labeller_faults
 from softlabel.exchangeable import Panel, Prediction, Slopes, agreement_weights, deviation, follow, of_others, predict
+from softlabel.labeller_words import SENTENCES
+from softlabel.validation import listed
 
 NOTHING = 0.005  # chance, if labels mean nothing, above which neither features nor agreement are a sign that they do
 # Chance of each step to accuse anybody, or what was done with the votes, if annotators are interchangeable: .01 together.
 LEVELS = {
     "asked again": 0.001,
     "vote as feature": 0.0005,
-    "camps": 0.0005,
+    "camps": 0.001,
     "crowd": 0.001,  # twice: for agreement and lean
     "agreement": 0.0015,
-    "lean": 0.002,
+    "lean": 0.0015,
     "copies": 0.0015,
     "feature of one": 0.0005,
     "consensus": 0.0005,
 }
-OF_FEATURES = ("vote as feature", "feature of one", "consensus as feature", "square missing")  # whose name comes first
-OF_THE_MEAN = 0.003  # the same of each test of the model of the mean, which accuses nobody
+OF_THE_MEAN = 0.005  # the same of each of the two tests of the model of the mean, which accuse nobody
 
 
-class Seen(NamedTuple):
-    """A fault: its kind, whom it is about, how large it is, its chance without any, and what else its words need."""
+class Finding(NamedTuple):
+    """One thing that :func:`examine_labellers` has found.
+
+    Attributes
+    ----------
+    kind : str
+        What it is, as in the notes of :func:`examine_labellers`.
+    who : tuple
+        Annotators whom it is about.
+    feature : str or None
+        The feature that it is about.
+    size, share : float
+        How large it is, and how much of the table it is about: see the notes of :func:`examine_labellers`.
+    pvalue : float
+        Chance of anything as strange by this step, if annotators are interchangeable (of the two for "no sign": the smaller).
+    text : str
+        A sentence or two, with what cannot be known.
+    """
 
     kind: str
     who: tuple[Any, ...]
+    feature: str | None
     size: float
+    share: float
     pvalue: float
-    case: str
-    facts: dict[str, Any]
+    text: str
 
 
 class Search:
@@ -42,19 +60,30 @@ class Search:
 
     def __init__(self, panel: Panel, annotators: "pd.Index[Any]", names: list[str], rng: np.random.Generator) -> None:
         self.panel, self.annotators, self.names, self.rng = panel, annotators, list(names), rng
-        self.found: list[Seen] = []
+        self.found: list[Finding] = []
         self.out: dict[int, str] = {}
         self.against: dict[int, float] = {}
         self.not_looked_at: list[str] = []
         self.predicted: dict[frozenset[int], Prediction] = {}
 
-    def add(self, kind: str, who: Iterable[Any], size: float, pvalue: float, case: str = "", **facts: Any) -> None:
-        self.found.append(Seen(kind, tuple(who), float(size), float(min(pvalue, 1.0)), case, facts))
-
-    def add_feature(self, kind: str, feature: int, who: Iterable[int], size: float, pvalue: float) -> None:
-        """One about a feature, whose name stands before those of the annotators."""
-        name, annotators = self.names[feature], self.named(who)
-        self.add(kind, (name, *annotators), size, pvalue, feature=name, annotators=annotators)
+    def add(
+        self,
+        kind: str,
+        pvalue: float,
+        who: Iterable[int] = (),
+        *,
+        case: str = "",
+        feature: int | None = None,
+        size: float = np.nan,
+        share: float = np.nan,
+        **facts: Any,
+    ) -> None:
+        """A finding, in words; ``share`` is that of the annotators whom it is about unless it is another."""
+        names, name = self.named(who), None if feature is None else self.names[feature]
+        share = len(names) / self.n if names and np.isnan(share) else share
+        sentence = SENTENCES[f"{kind}, {case}" if case else kind]
+        text = sentence.format(who=listed(names), feature=name, size=size, share=share, **facts)
+        self.found.append(Finding(kind, names, name, float(size), float(share), float(min(pvalue, 1.0)), text))
 
     def named(self, who: Iterable[int]) -> tuple[Any, ...]:
         return tuple(self.annotators[list(who)].tolist())
@@ -63,16 +92,17 @@ class Search:
     def core(self) -> Panel:
         return self.panel.without(list(self.out))
 
+    @property
+    def n(self) -> int:
+        """Annotators with a vote."""
+        return int((self.panel.cast > 0).sum())
+
     def prediction(self, out: Iterable[int] | None = None) -> Prediction:
         """What features say by the votes of all but some annotators, fitted once."""
         key = frozenset(self.out if out is None else out)
         if key not in self.predicted:
-            self.predicted[key] = predict(self.panel.without(key), self.rng)
+            self.predicted[key] = predict(self.panel.without(key))
         return self.predicted[key]
-
-    @property
-    def is_crowd(self) -> bool:
-        return int((self.panel.cast > 0).sum()) > labeller_faults.MOST_PAIRED
 
     def run(self) -> None:
         """Whatever makes votes no longer interchangeable comes first: then nobody is accused for it."""
@@ -83,20 +113,21 @@ class Search:
             return
         else:
             self.vote_as_feature()
-            if not (self.crowd() if self.is_crowd else self.contradiction()):
+            if self.n > labeller_faults.MOST_PAIRED:
+                self.crowd()
+            if self.n > labeller_faults.MOST_PAIRED or not self.contradiction():
                 self.one_by_one()
                 self.copies()
                 self.features_of_votes()
-        if self.no_sign():
-            return
-        self.shape_of_the_mean()
+        if not self.no_sign():
+            self.shape_of_the_mean()
 
     # -------------------------------------------------------------- steps
 
     def repeated_items(self) -> None:
         x = self.panel.x
         if share := feature_faults.near_copies(x, self.rng):
-            self.add("repeated items", (), share, feature_faults.RARE)
+            self.add("repeated items", feature_faults.RARE, share=share)
         elif x.shape[1] and not feature_faults.is_continuous(x):
             self.not_looked_at.append("items that are copies, as all features have few values")
 
@@ -105,25 +136,29 @@ class Search:
         if found is None:
             return False
         share = float((self.panel.m[self.panel.m > 1] > found.fewest).mean())
-        case = "" if found.always else "with exceptions"
-        self.add("asked again", (), share, found.pvalue, case, fewest=found.fewest)
+        self.add("asked again", found.pvalue, case="" if found.always else "with exceptions", share=share, fewest=found.fewest)
         return True
 
     def vote_as_feature(self) -> None:
         while (leak := feature_faults.vote_as_feature(self.panel, LEVELS["vote as feature"])) is not None:
-            self.add_feature("vote as feature", leak.feature, [leak.who], leak.correlation, leak.pvalue)
+            self.add("vote as feature", leak.pvalue, [leak.who], feature=leak.feature, size=leak.correlation)
             self.names.pop(leak.feature)
             self.panel = self.panel.without_feature(leak.feature)
             self.predicted.clear()
 
     def contradiction(self) -> bool:
         """Whether there are two camps, of which none is clearly the smaller."""
-        camps = labeller_faults.camps(self.panel, LEVELS["camps"])
+        level = LEVELS["camps"] / 2 if self.n == 2 else LEVELS["camps"]
+        camps = labeller_faults.camps(self.panel, level)
+        if camps is None and self.n == 2 and (pvalue := labeller_faults.opposed(self.panel)) < level:
+            first, second = map(int, np.flatnonzero(self.panel.cast))
+            self.contradict([first], [second], 2 * pvalue)
+            return True
         if camps is None:
             return False
-        other = list(map(int, camps.other))
+        one, other = (list(map(int, side)) for side in (camps.one, camps.other))
         if camps.minority >= labeller_faults.MINORITY:
-            self.contradict(list(map(int, camps.one)), other, camps.pvalue)
+            self.contradict(one, other, camps.pvalue)
             return True
         slopes = self.slopes(other)
         against = [who for who in other if labeller_faults.kind_of(slopes, who) == "reversed"]
@@ -139,91 +174,92 @@ class Search:
 
     def contradict(self, one: list[int], other: list[int], pvalue: float) -> None:
         self.out |= dict.fromkeys([*one, *other], "contradiction")
-        share = len(other) / (len(one) + len(other))
-        case = "by a majority" if len(one) > len(other) > 1 else ""
-        sides = {"one": self.named(one), "other": self.named(other)}
-        self.add("contradiction", self.named([*one, *other]), share, pvalue, case, **sides)
+        phi, _ = labeller_faults.correlations(self.panel)
+        self.add(
+            "contradiction",
+            pvalue,
+            [*one, *other],
+            case="by a majority" if len(one) > len(other) > 1 else "",
+            size=phi[np.ix_(one, other)].mean(),
+            share=len(other) / self.n,
+            one=listed(self.named(one)),
+            other=listed(self.named(other)),
+        )
 
     def accuse(self, kind: str, who: int, size: float, pvalue: float, case: str = "", **facts: Any) -> None:
         self.out[who] = kind
-        self.add(kind, self.named([who]), size, pvalue, case, **facts)
+        self.add(kind, pvalue, [who], case=case, size=size, **facts)
 
-    def crowd(self) -> bool:
-        """Always False: what a crowd is made of does not keep its good workers from being compared."""
+    def crowd(self) -> None:
+        """What a crowd is made of does not keep its good workers from being compared."""
         chances = labeller_faults.crowd_differs(self.panel, self.prediction(), self.rng)
         if min(chances) >= LEVELS["crowd"]:
-            return False
-        crowd = labeller_faults.crowd(self.panel, self.rng)
+            return
+        crowd = labeller_faults.crowd(self.panel)
         kinds = crowd.posterior.argmax(axis=1)
         for column, kind in ((1, "guessing"), (2, "reversed")):
             self.out |= dict.fromkeys(map(int, np.flatnonzero(kinds == column)), kind)
-            who = self.named(crowd.named(column))
-            if not who and crowd.shares[column] < labeller_faults.SOME:
+            who, share = crowd.named(column), float(crowd.shares[column])
+            if not len(who) and share < labeller_faults.SOME:
                 continue
-            facts = {"named": len(who), "all": len(self.annotators), "sure": labeller_faults.SURELY}
-            case = "in a crowd" if who else "in a crowd, nobody surely"
-            self.add(kind, who, crowd.shares[column], min(chances), case, **facts)
+            surely = f"{len(who) or 'None'} of {self.n} with a probability above {labeller_faults.SURELY:.0%}"
+            surely += f": {listed(self.named(who))}." if len(who) else "."
+            self.add(kind, min(chances), who, case="in a crowd", share=share, surely=surely)
         if not self.out and chances[1] < LEVELS["crowd"]:
-            self.add("leans", (), np.nan, chances[1], "in a crowd")
-        return False
+            self.add("leans", chances[1], case="in a crowd")
 
     def one_by_one(self) -> None:
-        start = self.prediction()
-        odd, last = labeller_faults.one_by_one(self.core, start, self.rng, LEVELS["agreement"], LEVELS["lean"])
+        odd, last = labeller_faults.one_by_one(self.core, self.prediction(), LEVELS["agreement"], LEVELS["lean"])
         self.predicted[frozenset([*self.out, *(o.who for o in odd)])] = last
         against = [*self.against, *(o.who for o in odd if o.kind == "reversed")]
         others = [int(w) for w in np.flatnonzero(self.panel.cast) if w not in self.out and w not in {o.who for o in odd}]
         # Reversed beside whom? Not beside a majority, if they are as many as a camp.
-        camps = not self.is_crowd and 0 < labeller_faults.MINORITY * len(against + others) <= len(against)
-        if camps := camps and bool(others):
+        camps = others and 0 < labeller_faults.MINORITY * len(against + others) <= len(against)
+        if camps and self.n <= labeller_faults.MOST_PAIRED:
             self.contradict(others, against, min([o.pvalue for o in odd] + list(self.against.values())))
-        slopes = self.slopes([*self.out, *(o.who for o in odd)]) if self.against and not camps else None
-        for who, pvalue in self.against.items() if slopes else ():
-            self.accuse("reversed", who, float(slopes.slope[who]), pvalue)
+        else:
+            slopes = self.slopes([*self.out, *(o.who for o in odd)])
+            for who, pvalue in self.against.items():
+                self.accuse("reversed", who, float(slopes.slope[who]), pvalue)
         for o in odd:
+            if o.who in self.out:
+                continue
+            yes, others_yes = self.shares(o.who)
             if o.kind == "leans":
-                how, alone = "more" if o.lean > 0 else "less", (self.panel.cast > 0).sum() == 2
-                facts = {
-                    "how": how,
-                    "distance": abs(o.lean),
-                    "share": self.share(o.who),
-                    "others": self.share_of_others(o.who),
-                }
-                self.accuse("leans", o.who, o.lean, o.pvalue, "one of two" if alone else "", **facts)
-            elif o.kind == "guessing":
-                self.accuse("guessing", o.who, o.slope, o.pvalue, share=self.share(o.who))
-            elif not camps:
-                self.accuse("reversed", o.who, o.slope, o.pvalue)
+                facts = {"how": "more" if o.lean > 0 else "less", "distance": abs(o.lean), "others": others_yes}
+                self.accuse("leans", o.who, o.lean, o.pvalue, "one of two" if self.n == 2 else "", yes=yes, **facts)
+            else:
+                self.accuse(o.kind, o.who, o.slope, o.pvalue, yes=yes)
 
-    def share(self, who: int) -> float:
-        return float(self.panel.y[self.panel.annotator == who].mean())
-
-    def share_of_others(self, who: int) -> float:
-        """Mean share of positive votes of all others on the items of one annotator."""
+    def shares(self, who: int) -> tuple[float, float]:
+        """Shares of positive votes of one annotator, and of all others on the same items."""
         panel, mine = self.panel, self.panel.annotator == who
         m, s = panel.m[panel.item] - 1, panel.s[panel.item] - panel.y
         there = mine & (m > 0)
-        return float((s[there] / m[there]).mean())
+        return float(panel.y[mine].mean()), float((s[there] / m[there]).mean())
 
     def copies(self) -> None:
         if self.panel.m.max() < 3:
             self.not_looked_at.append("copying, as no item has three votes: of two that differ, each is no surprise")
             return
         for found in labeller_faults.copies(self.core, LEVELS["copies"]):
-            self.add("copies", self.named(found.who), found.excess, found.pvalue)
+            self.add("copies", found.pvalue, found.who, size=found.excess)
+            self.out |= dict.fromkeys(map(int, found.who[1:]), "copies")  # they count as one
 
     def features_of_votes(self) -> None:
         if not self.panel.x.shape[1]:
             self.not_looked_at.append("features made of votes, as there are no features")
             return
-        core, prediction = self.core, self.prediction()
-        if not len(core.y):
-            return
-        if (leak := feature_faults.tilted_feature(core, prediction, LEVELS["feature of one"])) is not None:
-            self.add_feature("feature of one", leak.feature, [leak.who], leak.correlation, leak.pvalue)
-        elif found := feature_faults.consensus_as_feature(core, prediction, LEVELS["consensus"]):
+        core = self.core
+        leak = feature_faults.tilted_feature(core, self.prediction(), LEVELS["feature of one"])
+        # Votes repel each other because of one's, too; of all, also those of the others do.
+        others = self.core.without([leak.who]) if leak else core
+        chance = feature_faults.consensus_as_feature(others, predict(others), LEVELS["consensus"])
+        if chance is not None:
             k, correlation = feature_faults.nearest_to_shares(core)
-            self.add_feature("consensus as feature", k, [], correlation, found[1])
+            self.add("consensus as feature", chance, feature=k, size=correlation)
+        elif leak is not None:
+            self.add("feature of one", leak.pvalue, [leak.who], feature=leak.feature, size=leak.correlation)
 
     def no_sign(self) -> bool:
         """Whether neither features nor agreement are a sign that labels mean anything."""
@@ -232,30 +268,30 @@ class Search:
         if not seen or min(seen) < NOTHING or {"contradiction", "reversed"} & {f.kind for f in self.found}:
             return False
         case = "by agreement" if np.isnan(signal.features) else "by features" if np.isnan(signal.agreement) else ""
-        self.add("no sign", (), min(seen), min(seen), case, **signal._asdict())
+        self.add("no sign", min(seen), case=case, **signal._asdict())
         return True
 
     def shape_of_the_mean(self) -> None:
         core = self.core
         if "contradiction" in self.out.values():
             self.not_looked_at.append("guesses by all and missing squares, as long as two sides contradict each other")
-            return
-        if not feature_faults.can_be_tested(core):
+        elif "repeated items" in (f.kind for f in self.found):
+            self.not_looked_at.append("guesses by all and missing squares, as long as items are there several times")
+        elif not feature_faults.can_be_tested(core):
             if self.panel.x.shape[1]:
                 self.not_looked_at.append(
                     f"guesses by all and missing squares, as there are fewer than {feature_faults.ENOUGH} items of the rarer "
                     "class for each coefficient"
                 )
-            return
-        prediction = self.prediction()
-        guessed = feature_faults.guesses(core, prediction, OF_THE_MEAN)
-        square = feature_faults.missing_square(core, prediction, OF_THE_MEAN)
-        if guessed:
-            case = "or a square" if square else ""
-            shares = {"yes": guessed.positive, "no": guessed.negative}
-            self.add("guesses by all", (), guessed.share, guessed.pvalue, case, **shares)
-        if square:
-            self.add_feature("square missing", square[0], [], square[1], square[1])
+        else:
+            prediction = self.prediction()
+            guessed = feature_faults.guesses(core, prediction, OF_THE_MEAN)
+            square = feature_faults.missing_square(core, prediction, OF_THE_MEAN)
+            if guessed:
+                self.add("guesses by all", guessed.pvalue, share=guessed.share, yes=guessed.positive, no=guessed.negative)
+            if square:
+                case = "or guesses" if guessed else ""
+                self.add("square missing", square.pvalue, case=case, feature=square.feature, size=square.size)
 
     # -------------------------------------------------------------- everybody
 
@@ -263,13 +299,12 @@ class Search:
         """Each annotator beside the others, those who were accused beside all who were not."""
         panel = self.panel
         slopes = self.slopes(who for who, kind in self.out.items() if kind != "contradiction")
-        said = [", ".join(f.kind for f in self.found if who in f.who[f.kind in OF_FEATURES :]) for who in self.annotators]
         agreement = deviation(panel, agreement_weights(panel, self.prediction(())))
         return pd.DataFrame(
             {
                 "votes": panel.cast.astype(int),
                 "positive": panel.total(panel.y) / np.maximum(panel.cast, 1),
-                "finding": said,
+                "finding": [", ".join(f.kind for f in self.found if who in f.who) for who in self.annotators],
                 "z agreement": agreement.z,
                 "z lean": deviation(panel, np.ones(len(panel.y))).z,
                 "slope": slopes.slope,

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr
 
 from softlabel.exchangeable import Panel, standardise
-from softlabel.labeller_search import Search, Seen
-from softlabel.labeller_words import SENTENCES
+from softlabel.labeller_search import Finding, Search
 from softlabel.tables import VoteTable, by_item, read_votes
 from softlabel.validation import Array, as_features, as_rng, listed
 
@@ -179,37 +178,6 @@ def dawid_skene(
 # ------------------------------------------------------------------ all faults
 
 
-class Finding(NamedTuple):
-    """One thing that :func:`examine_labellers` has found.
-
-    Attributes
-    ----------
-    kind : str
-        What it is, as in the notes of :func:`examine_labellers`.
-    who : tuple
-        Annotators, or for some kinds a feature, whom it is about.
-    size : float
-        How large it is: see the notes of :func:`examine_labellers`.
-    pvalue : float
-        Chance of anything as strange by this step, if annotators are interchangeable (of the two for "no sign": the smaller).
-    text : str
-        A sentence or two, with what cannot be known.
-    """
-
-    kind: str
-    who: tuple[Any, ...]
-    size: float
-    pvalue: float
-    text: str
-
-
-def _in_words(seen: Seen) -> Finding:
-    """A fault with its sentence, in which annotators are listed."""
-    facts = {key: listed(fact) if isinstance(fact, tuple) else fact for key, fact in seen.facts.items()}
-    sentence = SENTENCES[f"{seen.kind}, {seen.case}" if seen.case else seen.kind]
-    return Finding(*seen[:4], sentence.format(who=listed(seen.who), size=seen.size, **facts))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class LabellerFindings:
     """Answer of :func:`examine_labellers`.
@@ -238,19 +206,17 @@ class LabellerFindings:
         return [finding.kind for finding in self.findings]
 
     def __repr__(self) -> str:
-        head = f"{self.n_votes:,} votes of {len(self.annotators):,} annotators on {self.n_items:,} items: "
-        if not self.findings:
-            head += "nothing was found that interchangeable annotators would not do."
-        lines = [head.rstrip(": ") + ("" if not self.findings else ":")]
+        head = f"{self.n_votes:,} votes of {len(self.annotators):,} annotators on {self.n_items:,} items:"
+        lines = [f"{head} nothing was found that interchangeable annotators would not do." if not self.findings else head]
         lines += [f"- {finding.text}" for finding in self.findings]
-        return "\n".join(lines + [f"Not looked at: {reason}" for reason in self.not_looked_at])
+        return "\n".join(lines + [f"Not looked at: {reason}." for reason in self.not_looked_at])
 
 
 def examine_labellers(
-    votes: pd.DataFrame,
+    votes: pd.DataFrame | VoteTable,
     X: ArrayLike | None = None,
     *,
-    positive: object,
+    positive: object = None,
     rng: np.random.Generator | int | None = None,
 ) -> LabellerFindings:
     """Find annotators who guess, reverse, lean or copy, and votes or features that were made in a way that spoils them.
@@ -259,15 +225,17 @@ def examine_labellers(
 
     Parameters
     ----------
-    votes : DataFrame
-        As in :func:`analyse_votes`, long or wide. Of repeated votes of an annotator on an item the first counts.
+    votes : DataFrame or VoteTable
+        As in :func:`analyse_votes`, long or wide, or what :func:`softlabel.tables.read_votes` has made of it. Of repeated
+        votes of an annotator on an item the first counts.
     X : (n, p) DataFrame or array_like, optional
-        Features, with the items in the index or in a column ``item``; in an array, the items are 0, 1, ... Every item with
-        votes must be there. Without features less can be seen, and nothing from single votes.
+        Features, with the items in the index or in a column ``item``; in an array, the items are 0, 1, ..., or those of a
+        VoteTable in its order. Every item with votes must be there. Without features less can be seen, and nothing from single
+        votes.
     positive : object
-        The label of the positive class.
+        The label of the positive class; a VoteTable knows it.
     rng : Generator, int or None
-        For the folds in which features are fitted, and the permutations of a crowd's votes.
+        For the permutations of a crowd's votes, and the items of very large tables whose neighbours are looked for.
 
     Returns
     -------
@@ -285,11 +253,18 @@ def examine_labellers(
     given the counts, from which come the chances here, by saddlepoint. They hold however badly a fit of the features does.
     All steps that accuse somebody have a chance of 1% together to do so falsely.
 
-    Kinds of findings and their size: "asked again" (share of items with more votes), "repeated items" (share of items with a
-    near copy), "vote as feature", "feature of one" and "consensus as feature" (correlation), "contradiction" (share of the
-    smaller side), "reversed" and "guessing" (slope on what the others predict; in a crowd the share of workers), "leans"
-    (log-odds; nan of a crowd), "copies" (share gone of the disagreements to be expected), "no sign" (smaller of the two
-    chances), "guesses by all" (share of votes), "square missing" (its chance).
+    Kinds of findings, with their ``size`` (nan where there is none):
+
+    - "reversed", "guessing": an annotator; slope of the votes on what the others predict, where theirs is 1.
+    - "leans": an annotator; distance from the others in log-odds.
+    - "copies": two or more annotators; the share of the disagreements to be expected that has gone.
+    - "contradiction": two sides, ``who`` lists the larger first; mean correlation of votes across. ``share`` is the smaller.
+    - "asked again", "repeated items": ``share`` of the items with more votes, with a near copy.
+    - "vote as feature", "feature of one", "consensus as feature": correlation of feature and votes.
+    - "no sign": of a meaning of labels. "guesses by all": ``share`` of the votes.
+    - "square missing": the coefficient of the square of a feature of standard deviation 1.
+
+    Else ``share`` is that of the annotators whom the finding is about; in a crowd it is estimated, whoever can be named.
 
     More than 30 annotators are a crowd: whether it is of one kind is tested by all together, and if not, a mixture of
     workers who follow the others, guess at any rate, or reverse says how many there are of each, and names those that are
@@ -311,18 +286,23 @@ def examine_labellers(
     predict, where theirs is 1.)"
     """
     rng = as_rng(rng)
-    table = read_votes(votes, positive, "first")
-    x, names = _features(X, table.items)
-    return examine(table, x, names, rng)
+    table = votes if isinstance(votes, VoteTable) else read_votes(votes, positive, "first")
+    x, names = _features(X, table.items, in_order=table is votes)
+    first = np.sort(np.unique(table.item * len(table.annotators) + table.annotator, return_index=True)[1])
+    y = table.positive[first].astype(float)
+    panel = Panel(table.item[first], table.annotator[first], y, standardise(x), len(table.annotators))
+    search = Search(panel, table.annotators, names, rng)
+    search.run()
+    return LabellerFindings(tuple(search.found), search.table(), tuple(search.not_looked_at), panel.n_items, len(panel.y))
 
 
-def _features(X: ArrayLike | None, items: "pd.Index[Any]") -> tuple[Array, list[str]]:
-    """Features in the order of the items, and their names."""
+def _features(X: ArrayLike | None, items: "pd.Index[Any]", in_order: bool) -> tuple[Array, list[str]]:
+    """Features in the order of the items, and their names; rows of an array may be in that order."""
     if X is None:
         return np.zeros((len(items), 0)), []
     X = by_item(X, "X") if isinstance(X, pd.DataFrame) else X
     x, names = as_features(X)
-    index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(x))
+    index = X.index if isinstance(X, pd.DataFrame) else items if in_order and len(x) == len(items) else pd.RangeIndex(len(x))
     if not index.is_unique:
         raise ValueError(f"X has item {index[index.duplicated()][0]!r} more than once")
     row = index.get_indexer(items)
@@ -332,12 +312,3 @@ def _features(X: ArrayLike | None, items: "pd.Index[Any]") -> tuple[Array, list[
             f"X has no row for {len(missing)} of {len(items)} items of votes ({listed(missing)}); it has rows for {few}"
         )
     return x[row], names
-
-
-def examine(table: VoteTable, x: Array, names: list[str], rng: np.random.Generator) -> LabellerFindings:
-    """:func:`examine_labellers` of votes that have been read, with features (n, p) in the order of their items."""
-    panel = Panel(table.item, table.annotator, table.positive.astype(float), standardise(x), len(table.annotators))
-    search = Search(panel, table.annotators, names, rng)
-    search.run()
-    found, frame = tuple(map(_in_words, search.found)), search.table()
-    return LabellerFindings(found, frame, tuple(search.not_looked_at), panel.n_items, len(panel.y))

@@ -38,8 +38,8 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "labeller_faults": {"validation", "exchangeable"},
     "feature_faults": {"validation", "exchangeable"},
     "labeller_words": set(),
-    "labeller_search": {"exchangeable", "labeller_faults", "feature_faults"},
-    "labellers": STATISTICS | {"tables", "exchangeable", "labeller_search", "labeller_words"},
+    "labeller_search": {"validation", "exchangeable", "labeller_faults", "feature_faults", "labeller_words"},
+    "labellers": STATISTICS | {"tables", "exchangeable", "labeller_search"},
     "classifier": STATISTICS | {"worth"},
 }
 MAY_IMPORT["report"] = MAY_IMPORT["book"] = set(MAY_IMPORT)

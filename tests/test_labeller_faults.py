@@ -1,13 +1,17 @@
 """Each step that looks for a fault, on votes of which the answer is known; and what must not be taken for it."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
+from scipy.stats import fisher_exact
 
 from softlabel import feature_faults as features
 from softlabel import labeller_faults as faults
-from softlabel.exchangeable import Panel, Slopes, follow, of_others, predict
+from softlabel.exchangeable import Panel, Prediction, Slopes, follow, of_others, predict
 from softlabel.labeller_search import LEVELS
 
 
@@ -54,12 +58,22 @@ def third_votes(seed=0, n=200, share=1.0):
 
 def test_third_votes_on_disagreement():
     panel = third_votes()
-    found = faults.asked_again(panel, predict(panel, rng()), 0.001)
+    found = faults.asked_again(panel, predict(panel), 0.001)
     assert (found.fewest, found.always) == (2, True)
-    assert found.pvalue == pytest.approx(0.75 ** (panel.m == 3).sum())
-    assert faults.asked_again(panel, predict(panel, rng()), found.pvalue) is None
+    assert faults.asked_again(panel, predict(panel), found.pvalue) is None
     some = third_votes(share=0.8)
-    assert not faults.asked_again(some, predict(some, rng()), 0.001).always
+    assert not faults.asked_again(some, predict(some), 0.001).always
+
+
+def test_chance_that_all_with_more_votes_are_split_and_no_other():
+    """With one probability for all, of k of n items with a third vote: the best q of (1 - 2q)^(n - k) (3q)^k, q below 1/4."""
+    panel = third_votes(n=60)
+    k = int((panel.m == 3).sum())
+    found = faults.asked_again(panel, Prediction(np.full(60, 0.5), 0.3), 0.001)
+    best = minimize_scalar(lambda q: -(60 - k) * np.log(1 - 2 * q) - k * np.log(3 * q), bounds=(1e-6, 0.25), method="bounded")
+    assert np.log(found.pvalue) == pytest.approx(-best.fun, abs=0.1) and 5 < k < 30
+    sure = np.where(panel.m == 3, 0.5, 1e-4)  # features that know which items are hard explain most of it
+    assert faults.asked_again(panel, Prediction(sure, 0.3), 1.0).pvalue == pytest.approx(0.75**k, rel=0.2)
 
 
 def test_further_votes_with_another_reason_too():
@@ -69,22 +83,22 @@ def test_further_votes_with_another_reason_too():
     extra = (np.random.default_rng(2).random(len(also)) < panel.s[also] / 2).astype(float)
     third = np.array([np.setdiff1d(np.arange(6), panel.annotator[panel.item == i])[0] for i in also])
     mixed = Panel(np.r_[panel.item, also], np.r_[panel.annotator, third], np.r_[panel.y, extra], panel.x, 6)
-    found = faults.asked_again(mixed, predict(mixed, rng()), 0.001)
+    found = faults.asked_again(mixed, predict(mixed), 0.001)
     assert found is not None and not found.always and found.pvalue < 0.001
-    assert faults.asked_again(more, predict(more, rng()), 0.001).always
+    assert faults.asked_again(more, predict(more), 0.001).always
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_more_votes_for_hard_items_are_no_such_design(seed):
     eta = 1.4 * np.random.default_rng(seed).normal(size=(500, 2)) @ np.ones(2)
     panel, _ = drawn(seed, numbers=np.where(np.abs(eta) < 1, 5, 2))
-    assert faults.asked_again(panel, predict(panel, rng()), 0.05) is None
+    assert faults.asked_again(panel, predict(panel), 0.05) is None
 
 
 def test_camps_are_no_such_design():
     panel, _ = drawn(1, J=3, numbers=np.random.default_rng(0).integers(2, 4, 500), alpha0=1.0)
     against = panel.turned([0])
-    assert faults.asked_again(against, predict(against, rng()), 0.001) is None
+    assert faults.asked_again(against, predict(against), 0.001) is None
 
 
 # ------------------------------------------------------------------ contradiction
@@ -95,6 +109,16 @@ def test_two_camps_and_one_in_neither():
     found = faults.camps(panel, 0.001)
     assert found.one.tolist() == [0, 2, 3] and found.other.tolist() == [1, 4]
     assert found.minority == 0.4 and found.pvalue < 1e-6
+
+
+def test_correlations_of_annotators_are_those_of_their_votes():
+    panel = drawn(3, n=80, J=4)[0].turned([1])
+    votes = np.zeros((4, 80))
+    votes[panel.annotator, panel.item] = panel.y
+    found, chance = faults.correlations(panel)
+    np.testing.assert_allclose(found, np.corrcoef(votes) - np.eye(4), atol=1e-12)
+    tables = [[[(a & b).sum(), (a & ~b).sum()], [(~a & b).sum(), (~a & ~b).sum()]] for a, b in combinations(votes > 0, 2)]
+    assert chance == pytest.approx(6 * min(fisher_exact(table, "less").pvalue for table in tables))
 
 
 def test_interchangeable_annotators_are_no_camps():
@@ -108,7 +132,7 @@ def test_interchangeable_annotators_are_no_camps():
 
 
 def odd(panel, level=0.0015, level_lean=0.002):
-    return faults.one_by_one(panel, predict(panel, rng()), rng(), level, level_lean)[0]
+    return faults.one_by_one(panel, predict(panel), level, level_lean)[0]
 
 
 def test_a_reversed_one_has_slope_minus_one():
@@ -156,16 +180,16 @@ def test_squares_of_z_values_of_a_crowd_as_of_all_deals():
     chances = []
     for seed in range(60):
         panel, _ = drawn(seed, n=120, J=40, m=4)
-        chances.append(faults.crowd_differs(panel, predict(panel, rng()), np.random.default_rng(seed)))
+        chances.append(faults.crowd_differs(panel, predict(panel), np.random.default_rng(seed)))
     low = (np.array(chances) < 0.1).sum(axis=0)
     assert (low <= 15).all() and (low >= 1).all()  # of 60 with .1: .1% and 99.9%
     panel = coins(drawn(0, n=600, J=40, m=5)[0], *range(10))
-    assert faults.crowd_differs(panel, predict(panel, rng()), rng())[0] < 1e-6
+    assert faults.crowd_differs(panel, predict(panel), rng())[0] < 1e-6
 
 
 def test_the_parts_of_a_crowd():
     panel = coins(drawn(1, n=2500, J=100, m=5)[0].turned(range(90, 100)), *range(30))
-    found = faults.crowd(panel, rng())
+    found = faults.crowd(panel)
     np.testing.assert_allclose(found.shares, [0.6, 0.3, 0.1], atol=0.03)
     assert set(found.named(1)) <= set(range(30)) and len(found.named(1)) > 25
     assert found.named(2).tolist() == list(range(90, 100))
@@ -176,7 +200,7 @@ def test_workers_who_lean_are_no_guessers():
     """A quarter of the crowd lean by two; none is named as guessing, and the guessers are."""
     panel, chance = drawn(3, n=2000, J=80, m=5, alpha0=20.0)
     leans = np.random.default_rng(0).random(len(panel.y)) < expit(logit(chance) + 1.5)[panel.item]
-    found = faults.crowd(coins(changed(panel, range(20), leans), *range(20, 30)), rng())
+    found = faults.crowd(coins(changed(panel, range(20), leans), *range(20, 30)))
     assert set(found.named(1)) <= set(range(20, 30)) and len(found.named(1)) >= 6
     np.testing.assert_allclose(found.shares, [70 / 80, 10 / 80, 0], atol=0.04)
 
@@ -265,27 +289,26 @@ def test_a_feature_that_everybody_follows_is_no_vote():
 def test_a_feature_that_one_annotator_looks_at():
     panel, _ = drawn(13)
     noisy = with_feature(panel, vote_of(panel, 1) + 0.5 * np.random.default_rng(0).normal(size=500))
-    found = features.tilted_feature(noisy, predict(noisy, rng()), 0.001)
+    found = features.tilted_feature(noisy, predict(noisy), 0.001)
     assert (found.feature, found.who) == (2, 1) and 0.5 < found.correlation < 0.9
-    assert features.tilted_feature(panel, predict(panel, rng()), 0.001) is None
+    assert features.tilted_feature(panel, predict(panel), 0.001) is None
 
 
 def test_one_who_is_timid_looks_at_no_other_feature():
     panel, chance = drawn(14, n=3000)
     own = np.random.default_rng(1).random(len(panel.y)) < expit(0.5 * logit(chance))[panel.item]
     timid = changed(panel, [0], own)
-    assert features.tilted_feature(timid, predict(timid, rng()), 0.001) is None
+    assert features.tilted_feature(timid, predict(timid), 0.001) is None
 
 
 def test_consensus_as_feature():
     panel, _ = drawn(15)
     leak = with_feature(panel, panel.s / panel.m + 0.1 * np.random.default_rng(0).normal(size=500))
-    rho, chance = features.consensus_as_feature(leak, predict(leak, rng()), 0.0005)
-    assert -0.25 <= rho < -0.1 and chance < 1e-6  # of five votes with a known sum it is -1/4
+    assert features.consensus_as_feature(leak, predict(leak), 0.0005) < 1e-6
     assert features.nearest_to_shares(leak)[0] == 2
     for alpha0 in (1e9, 5.0):
         honest, _ = drawn(16, alpha0=alpha0)
-        assert features.consensus_as_feature(honest, predict(honest, rng()), 0.01) is None
+        assert features.consensus_as_feature(honest, predict(honest), 0.01) is None
 
 
 def test_those_who_lean_apart_have_seen_no_votes():
@@ -293,7 +316,7 @@ def test_those_who_lean_apart_have_seen_no_votes():
     lean = np.array([-0.9, 0.9, -0.9, 0.9])[panel.annotator]
     y = np.random.default_rng(0).random(len(panel.y)) < expit(logit(chance)[panel.item] + lean)
     apart = changed(panel, range(4), y)
-    assert features.consensus_as_feature(apart, predict(apart, rng()), 0.01) is None
+    assert features.consensus_as_feature(apart, predict(apart), 0.01) is None
 
 
 # ------------------------------------------------------------------ repeated items
@@ -342,9 +365,9 @@ def test_guesses_have_their_shares():
         what = draw.choice(3, len(panel.y), p=[lo, hi, 1 - lo - hi])
         y = np.where(what == 0, 1.0, np.where(what == 1, 0.0, panel.y))
         guessed = changed(panel, range(4), y)
-        found = features.guesses(guessed, predict(guessed, rng()), 0.003)
+        found = features.guesses(guessed, predict(guessed), 0.003)
         assert found.positive == pytest.approx(lo, abs=0.03) and found.negative == pytest.approx(hi, abs=0.03)
-    assert features.guesses(panel, predict(panel, rng()), 0.003) is None
+    assert features.guesses(panel, predict(panel), 0.003) is None
 
 
 def test_a_missing_square():
@@ -352,16 +375,18 @@ def test_a_missing_square():
     draw = np.random.default_rng(0)
     eta = panel.x[:, 0] + 0.6 * (panel.x[:, 1] ** 2 - 1)
     bent = changed(panel, range(5), draw.random(len(panel.y)) < expit(eta)[panel.item])
-    k, chance = features.missing_square(bent, predict(bent, rng()), 0.003)
-    assert k == 1 and chance < 1e-6
+    found = features.missing_square(bent, predict(bent), 0.003)
+    assert found.feature == 1 and found.pvalue < 1e-6 and found.size == pytest.approx(0.6, abs=0.12)
+    bent = changed(panel, range(5), draw.random(len(panel.y)) < expit(panel.x[:, 0] - 0.3 * panel.x[:, 1] ** 2)[panel.item])
+    assert features.missing_square(bent, predict(bent), 0.003).size == pytest.approx(-0.3, abs=0.12)
     straight = changed(panel, range(5), draw.random(len(panel.y)) < expit(panel.x[:, 0])[panel.item])
-    assert features.missing_square(straight, predict(straight, rng()), 0.003) is None
+    assert features.missing_square(straight, predict(straight), 0.003) is None
 
 
 def test_a_square_of_two_values_is_no_feature():
     panel, _ = drawn(20, n=400, p=1)
     two = with_feature(panel, (np.arange(400) % 2).astype(float))
-    assert features.missing_square(two, predict(two, rng()), 0.01) is None
+    assert features.missing_square(two, predict(two), 0.01) is None
 
 
 def test_twenty_items_of_the_rarer_class_for_each_coefficient():
@@ -375,5 +400,5 @@ def test_twenty_items_of_the_rarer_class_for_each_coefficient():
 def test_slopes_of_good_annotators_beside_a_bad_one():
     panel = drawn(22, n=4000)[0].turned([0])
     core = np.arange(5) != 0
-    slopes = follow(panel, of_others(panel, predict(panel.without([0]), rng()), core))
+    slopes = follow(panel, of_others(panel, predict(panel.without([0])), core))
     np.testing.assert_allclose(slopes.slope, [-1, 1, 1, 1, 1], atol=0.12)

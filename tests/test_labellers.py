@@ -203,6 +203,19 @@ def answer(found):
     return [(f.kind, f.who, round(f.size, 6)) for f in found.findings]
 
 
+def test_a_table_that_has_been_read(reversed_table):
+    """Features of an array are those of its items in their order; of repeated votes the first counts, kept or not."""
+    wide, X = reversed_table
+    found = examine_labellers(wide, X, positive=True, rng=0)
+    read = read_votes(wide, True, "first")
+    assert answer(examine_labellers(read, X.sample(frac=1), rng=0)) == answer(found)
+    assert answer(examine_labellers(read, X.loc[read.items].to_numpy(), rng=0)) == answer(found)
+    long = wide.rename_axis("item").melt(ignore_index=False, var_name="annotator", value_name="label").reset_index()
+    again = long[:300].assign(label=True)
+    kept = read_votes(pd.concat([long, again]), True, "keep")
+    assert kept.n_repeats == 300 and answer(examine_labellers(kept, X, rng=0)) == answer(found)
+
+
 @pytest.fixture(scope="module")
 def reversed_table():
     rng = np.random.default_rng(2)
@@ -280,3 +293,31 @@ def test_an_item_without_features_is_an_error(reversed_table):
         examine_labellers(wide, pd.concat([X, X[:1]]), positive=True)
     with pytest.raises(ValueError, match=r"X has no row for 200 of 200 items of votes .*; it has rows for 0, 1, 2"):
         examine_labellers(wide, X.to_numpy(), positive=True)
+
+
+def odd_table(seed):
+    """Few items or annotators, few votes, votes that are all alike, features that are votes, constant or of two values."""
+    rng = np.random.default_rng(seed)
+    n, J, p = (60, 40, 2) if seed % 30 == 0 else (int(rng.integers(1, top)) for top in (40, 8, 6))
+    y = rng.random((n, J)) < rng.choice([0.02, 0.5, rng.random()])
+    if kind := rng.integers(4):
+        y = (y, np.tile(y[:, :1], J), np.tile(y[:1], (n, 1)), np.column_stack([~y[:, -1], y[:, 1:]]))[kind]
+    X = rng.normal(size=(n, p)) if seed % 3 else rng.integers(0, 2, (n, p)).astype(float)
+    X[:, 0] = (X[:, 0], y[:, 0], np.full(n, 1e8))[rng.integers(3)]
+    asked = rng.random((n, J)) < rng.choice([0.2, 0.6, 1])
+    asked[0, 0] = y[0, 0] = True
+    item, who = np.nonzero(asked)
+    return pd.DataFrame({"item": item, "annotator": who, "label": y[asked]}), X
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("start", [0, 100])
+def test_odd_tables_are_no_errors(start):
+    for seed in range(start, start + 100):
+        votes, X = odd_table(seed)
+        for features in (X, None):
+            found = examine_labellers(votes, features, positive=True, rng=0)
+            assert len(found.annotators) == votes["annotator"].nunique()
+            numbers = found.annotators.drop(columns="finding").to_numpy(float)
+            assert np.isfinite(numbers).all() and "nan" not in repr(found)
+            assert all(0 <= f.pvalue <= 1 for f in found.findings)

@@ -105,7 +105,7 @@ SIGNATURES = {
     softlabel.simulate_breast_cancer: "ms, alphas, n_train=50, n_splits=100, rng=None, n_jobs=-1, method='glm', memory=None",
     softlabel.analyse_votes: "votes, features, *, positive, truth=None, columns=None, repeats='first', "
     "cost_item=1.0, cost_vote=1.0, level=0.95, rng=0",
-    softlabel.examine_labellers: "votes, X=None, *, positive, rng=None",
+    softlabel.examine_labellers: "votes, X=None, *, positive=None, rng=None",
     softlabel.TwoClassNormal: "mean1, mean2, cov, prior1=0.5",
     softlabel.TwoClassNormal.canonical: "delta, p=2, prior1=0.5",
     softlabel.TwoClassNormal.sample: "self, n, rng=None, size=None",

@@ -1,7 +1,8 @@
-"""Whom a search for faults accuses: of honest tables, a hundred in a row, and of tables with faults, twenty in a row."""
+"""Whom a search for faults accuses: of honest tables, up to 250 in a row, and of tables with faults, up to 25 in a row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,65 +17,6 @@ from softlabel.validation import Array
 from softlabel.vote_models import sample_probabilities
 
 ACCUSE_NOBODY = {"no sign", "guesses by all", "square missing"}
-
-# Annotators, items' votes ("1 to 5": at random; "harder": more where the probability is near one half), items, features.
-HONEST = [
-    *[(2, "2", n, 2) for n in (25, 100, 1000)],
-    *[(3, "3", n, 2) for n in (25, 100, 1000)],
-    *[(5, "5", n, p) for n, p in ((25, 2), (100, 2), (100, 20), (500, 3), (1000, 3), (1000, 200))],
-    (8, "1 to 5", 500, 3),
-    (8, "harder", 500, 3),
-    (30, "5", 500, 3),
-    *[(50, "5", n, 3) for n in (100, 1000)],
-    *[(300, "5", n, 3) for n in (300, 1000)],
-    (300, "1 to 5", 1000, 3),
-]
-# Fault, annotators, votes an item, items, features, share of the positive class, alpha0.
-USUAL = [(n, 3, share, alpha0) for n, share in ((500, 0.5), (1000, 0.05)) for alpha0 in (0.5, 5.0, np.inf)]
-SMALL = [(100, 3, 0.5, 5.0)]
-FAULTY = {
-    "all guess": [(5, "5", *c) for c in (*USUAL[:1], *USUAL[3:4], *SMALL)],
-    "one of 5 reversed": [(5, "5", *c) for c in (*USUAL, *SMALL)],
-    "one of 5 guesses": [(5, "5", *c) for c in (*USUAL[:3], *SMALL)],
-    "one of 5 leans": [(5, "5", *c) for c in (*USUAL[:3], *SMALL)],
-    "one of 5 always says yes": [(5, "5", *c) for c in USUAL[:3]],
-    "two contradict": [(2, "2", *c) for c in (*USUAL, *SMALL)],
-    "two of 4 against two": [(4, "4", *c) for c in USUAL[:3]],
-    "three of 5 reversed": [(5, "5", *c) for c in USUAL],
-    "one of 5 copies": [(5, "5", *c) for c in (*USUAL[:3], *SMALL)],
-    "third vote on disagreement, at random": [(8, "2", *c) for c in (*USUAL[:3], *SMALL)],
-    "third vote on disagreement, by one": [(3, "2", *c) for c in (*USUAL[:3], *SMALL)],
-    "third vote on most disagreements": [(8, "2", *c) for c in USUAL[:3]],
-    "vote as feature": [(5, "5", *c) for c in (*USUAL, *SMALL)],
-    "vote and noise as feature": [(5, "5", *c) for c in USUAL[:3]],
-    "consensus as feature": [(5, "5", *c) for c in USUAL[:3]],
-    "40% of votes guesses": [(5, "5", n, *c[1:]) for n in (500, 1000) for c in USUAL[1:3]],
-    "2% of votes guesses": [(5, "5", 4000, 3, 0.012, 5.0)],
-    "40% of 300 guess": [(300, "5", 3000, 3, 0.5, alpha0) for alpha0 in (0.5, 5.0, np.inf)],
-    "20% of 300 guess, 10% reversed": [(300, "5", 3000, 3, 0.5, alpha0) for alpha0 in (0.5, 5.0, np.inf)],
-    "items four times": [(5, "5", *c) for c in USUAL[:3]],
-    "square missing": [(5, "5", *c) for c in USUAL[1:3]],
-    "all bold": [(5, "5", *c) for c in USUAL[:3]],
-    "all timid": [(5, "5", *c) for c in USUAL[:3]],
-    "experts": [(5, "5", *USUAL[2]), (5, "5", *USUAL[5])],
-    "skills differ": [(5, "5", *c) for c in USUAL[:3]],
-    "one reversed, one guesses": [(7, "7", *c) for c in USUAL[:3]],
-    "one guesses, one copies": [(7, "7", *c) for c in USUAL[:3]],
-    "one reversed, one leans": [(7, "7", *c) for c in USUAL[:3]],
-    "one reversed, vote as feature": [(5, "5", *c) for c in USUAL[:3]],
-    "one reversed, items four times": [(5, "5", *c) for c in USUAL[:3]],
-    "one guesses, 40% of votes guesses": [(5, "5", *c) for c in USUAL[1:3]],
-}
-HONEST_TABLES, FAULTY_TABLES = 100, 20
-NAMES = ("table", "annotators", "votes", "n", "p", "share", "alpha0", "seed")
-CELLS = [
-    dict(zip(NAMES, ("honest", annotators, m, n, p, share, alpha0, seed)))
-    for annotators, m, n, p in HONEST
-    for share in (0.5, 0.02)
-    for alpha0 in (0.5, 5.0, np.inf)
-    for seed in range(3 if p == 200 else 10)
-]
-CELLS += [dict(zip(NAMES, (name, *kind, seed))) for name, kinds in FAULTY.items() for kind in kinds for seed in range(6)]
 
 
 @dataclass
@@ -92,6 +34,7 @@ class Table:
     y: Any = None  # (n, m)
     bad: dict[str, list[int]] = field(default_factory=dict)  # annotators by what they are to be called
     kinds: set[str] = field(default_factory=set)  # what else is to be found
+    side: set[int] = field(default_factory=set)  # of two who contradict each other, one
 
     @property
     def n_annotators(self) -> int:
@@ -124,12 +67,16 @@ def slopes(p: int) -> Array:
     return 2 * beta / np.linalg.norm(beta)
 
 
+@cache
+def intercept(share: float) -> float:
+    z, weight = np.polynomial.hermite_e.hermegauss(80)
+    return float(brentq(lambda b: weight @ expit(b + 2 * z) / weight.sum() - share, -20, 20))
+
+
 def draw(annotators: int, votes: str, n: int, p: int, share: float, alpha0: float, rng: np.random.Generator) -> Table:
     """An honest table."""
-    z, weight = np.polynomial.hermite_e.hermegauss(80)
-    intercept = brentq(lambda b: weight @ expit(b + 2 * z) / weight.sum() - share, -20, 20)
     X = rng.normal(size=(n, p))
-    eta = intercept + X @ slopes(p)
+    eta = intercept(share) + X @ slopes(p)
     m = int(votes) if votes.isdigit() else 5
     who = rng.permuted(np.tile(np.arange(annotators), (n, 1)), axis=1)[:, :m]
     numbers = np.full(n, m)
@@ -174,6 +121,7 @@ def copy(table: Table, who: int, of: int) -> None:
 def contradict(table: Table, *who: int) -> None:
     table.y ^= table.by(who)
     table.bad["contradiction"] = list(range(table.n_annotators))
+    table.side = set(who)
 
 
 def guess_all(table: Table, share: float) -> None:
@@ -195,8 +143,8 @@ def ask_again(table: Table, by: int | None, always: bool) -> None:
     again = (table.y[:, 0] != table.y[:, 1]) & (always | (table.rng.random(n) < 0.8))
     table.who = np.column_stack([table.who, third])
     table.asked = np.column_stack([table.asked, again])
-    table.y = np.column_stack([table.y, table.rng.random(n) < table.chance])
-    table.kinds.add("asked again")
+    table.y = np.column_stack([table.y, (table.rng.random(n) < table.chance) ^ np.isin(third, table.bad.pop("reversed", []))])
+    table.kinds.add("asked again")  # and nobody is to be accused
 
 
 def vote_as_feature(table: Table, noise: float = 0.0) -> None:
@@ -220,6 +168,16 @@ def four_times(table: Table) -> None:
     table.who, table.asked = table.who[: 4 * n], table.asked[: 4 * n]
     table.y = table.rng.random(table.who.shape) < table.chance[:, None]
     table.kinds.add("repeated items")
+
+
+def miss(table: Table) -> None:
+    table.X = table.X[:, 1:]
+
+
+def embed(table: Table) -> None:
+    """Many features that are mixtures of ten, with noise."""
+    p = table.X.shape[1]
+    table.X = table.X[:, :10] @ table.rng.normal(size=(10, p)) + table.rng.normal(size=table.X.shape)
 
 
 def bend(table: Table) -> None:
@@ -254,40 +212,85 @@ def always_guess(table: Table) -> None:
     table.kinds.add("no sign")
 
 
-FAULTS: dict[str, tuple[Callable[[Table], None], ...]] = {
-    "honest": (),
-    "all guess": (always_guess,),
-    "one of 5 reversed": (lambda t: reverse(t, 0),),
-    "one of 5 guesses": (lambda t: guess(t, 0),),
-    "one of 5 leans": (lambda t: lean(t, 0),),
-    "one of 5 always says yes": (lambda t: guess(t, 0, rate=1.0),),
-    "two contradict": (lambda t: contradict(t, 0),),
-    "two of 4 against two": (lambda t: contradict(t, 0, 1),),
-    "three of 5 reversed": (lambda t: contradict(t, 0, 1, 2),),
-    "one of 5 copies": (lambda t: copy(t, 0, 1),),
-    "third vote on disagreement, at random": (lambda t: ask_again(t, None, True),),
-    "third vote on disagreement, by one": (lambda t: ask_again(t, 2, True),),
-    "third vote on most disagreements": (lambda t: ask_again(t, None, False),),
-    "vote as feature": (vote_as_feature,),
-    "vote and noise as feature": (lambda t: vote_as_feature(t, 0.5),),
-    "consensus as feature": (consensus,),
-    "40% of votes guesses": (lambda t: guess_all(t, 0.4),),
-    "2% of votes guesses": (lambda t: guess_all(t, 0.02),),
-    "40% of 300 guess": (lambda t: of_crowd(t, 0.4, 0.0),),
-    "20% of 300 guess, 10% reversed": (lambda t: of_crowd(t, 0.2, 0.1),),
-    "items four times": (four_times,),
-    "square missing": (bend,),
-    "all bold": (lambda t: cast(t, expit(2 * t.eta)),),
-    "all timid": (lambda t: cast(t, expit(t.eta / 2)),),
-    "experts": (expert,),
-    "skills differ": (differ,),
-    "one reversed, one guesses": (lambda t: reverse(t, 0), lambda t: guess(t, 1)),
-    "one guesses, one copies": (lambda t: guess(t, 0), lambda t: copy(t, 1, 2)),
-    "one reversed, one leans": (lambda t: reverse(t, 0), lambda t: lean(t, 1)),
-    "one reversed, vote as feature": (vote_as_feature, lambda t: reverse(t, 1)),
-    "one reversed, items four times": (four_times, lambda t: reverse(t, 0)),
-    "one guesses, 40% of votes guesses": (lambda t: guess_all(t, 0.4), lambda t: guess(t, 0)),
+# Annotators, items' votes ("1 to 5": at random; "harder": more where the probability is near one half), items, features.
+ALL = [(share, alpha0) for share in (0.5, 0.02) for alpha0 in (0.5, 5.0, np.inf)]
+HONEST: list[tuple[tuple[Any, ...], list[tuple[float, float]]]] = [
+    *[((2, "2", n, 2), ALL) for n in (25, 100)],
+    *[((3, "3", n, 2), ALL) for n in (25, 100)],
+    *[((5, "5", n, p), ALL) for n, p in ((25, 2), (100, 2), (100, 20), (500, 3))],
+    *[((J, f"{J}", 1000, 3), ALL[k::2]) for J, k in ((2, 0), (3, 1), (5, 0))],
+    ((8, "1 to 5", 500, 3), ALL[1::2]),
+    ((8, "harder", 500, 3), ALL[::2]),
+    ((30, "5", 500, 3), ALL[::2]),
+    ((50, "5", 100, 3), [ALL[2], ALL[4]]),
+    ((50, "5", 1000, 3), [ALL[1], ALL[5]]),
+    ((300, "5", 300, 3), [ALL[1]]),
+    ((300, "5", 1000, 3), [ALL[2], ALL[3]]),
+    ((300, "1 to 5", 1000, 3), [ALL[0]]),
+    ((5, "5", 1000, 200), [ALL[1], ALL[5]]),
+]
+# Items, features, share of the positive class, alpha0.
+USUAL = [(n, 3, share, alpha0) for n, share in ((500, 0.5), (1000, 0.05)) for alpha0 in (0.5, 5.0, np.inf)]
+EVEN, SMALL, WIDE = USUAL[:3], [(100, 3, 0.5, 5.0)], [(1000, 200, 0.5, 5.0)]
+IN_CROWDS = [(3000, 3, 0.5, alpha0) for alpha0 in (0.5, 5.0, np.inf)]
+WITH_FAULTS: dict[str, tuple[int, str, list[Any], list[Callable[[Table], None]]]] = {
+    "all guess": (5, "5", [*EVEN[:1], *USUAL[3:4], *SMALL, *WIDE], [always_guess]),
+    "one of 5 reversed": (5, "5", USUAL + SMALL + WIDE, [lambda t: reverse(t, 0)]),
+    "one of 5 guesses": (5, "5", EVEN + SMALL + WIDE, [lambda t: guess(t, 0)]),
+    "one of 5 leans": (5, "5", EVEN + SMALL, [lambda t: lean(t, 0)]),
+    "one of 5 always says yes": (5, "5", EVEN, [lambda t: guess(t, 0, rate=1.0)]),
+    "two contradict": (2, "2", USUAL + SMALL, [lambda t: contradict(t, 0)]),
+    "two of 4 against two": (4, "4", EVEN, [lambda t: contradict(t, 0, 1)]),
+    "three of 5 reversed": (5, "5", USUAL, [lambda t: contradict(t, 0, 1, 2)]),
+    "one of 5 copies": (5, "5", EVEN + SMALL, [lambda t: copy(t, 0, 1)]),
+    "third vote on disagreement, at random": (8, "2", EVEN + SMALL, [lambda t: ask_again(t, None, True)]),
+    "third vote on disagreement, by one": (3, "2", EVEN + SMALL, [lambda t: ask_again(t, 2, True)]),
+    "third vote on most disagreements": (8, "2", EVEN, [lambda t: ask_again(t, None, False)]),
+    "vote as feature": (5, "5", USUAL + SMALL, [vote_as_feature]),
+    "vote and noise as feature": (5, "5", EVEN, [lambda t: vote_as_feature(t, 0.5)]),
+    "consensus as feature": (5, "5", EVEN, [consensus]),
+    "40% of votes guesses": (5, "5", [(n, *c[1:]) for n in (500, 1000) for c in EVEN[1:]], [lambda t: guess_all(t, 0.4)]),
+    "2% of votes guesses": (5, "5", [(5000, 3, 0.012, 5.0)], [lambda t: guess_all(t, 0.02)]),
+    "40% of 300 guess": (300, "5", IN_CROWDS, [lambda t: of_crowd(t, 0.4, 0.0)]),
+    "20% of 300 guess, 10% reversed": (300, "5", IN_CROWDS, [lambda t: of_crowd(t, 0.2, 0.1)]),
+    "items four times": (5, "5", EVEN, [four_times]),
+    "square missing": (5, "5", EVEN[1:], [bend]),
+    "all bold": (5, "5", EVEN, [lambda t: cast(t, expit(2 * t.eta))]),
+    "all timid": (5, "5", EVEN, [lambda t: cast(t, expit(t.eta / 2))]),
+    "experts": (5, "5", [EVEN[2], USUAL[5]], [expert]),
+    "skills differ": (5, "5", EVEN, [differ]),
+    "one reversed, one guesses": (7, "7", EVEN, [lambda t: reverse(t, 0), lambda t: guess(t, 1)]),
+    "one guesses, one copies": (7, "7", EVEN, [lambda t: guess(t, 0), lambda t: copy(t, 1, 2)]),
+    "one reversed, one leans": (7, "7", EVEN, [lambda t: reverse(t, 0), lambda t: lean(t, 1)]),
+    "one reversed, one guesses, one copies": (
+        7,
+        "7",
+        EVEN,
+        [lambda t: reverse(t, 0), lambda t: guess(t, 1), lambda t: copy(t, 2, 3)],
+    ),
+    "one reversed, vote as feature": (5, "5", EVEN, [vote_as_feature, lambda t: reverse(t, 1)]),
+    "one reversed, items four times": (5, "5", EVEN, [four_times, lambda t: reverse(t, 0)]),
+    "one copies, consensus as feature": (5, "5", EVEN, [lambda t: copy(t, 0, 1), consensus]),
+    "one reversed, third vote on disagreement": (8, "2", EVEN, [lambda t: reverse(t, 0), lambda t: ask_again(t, None, True)]),
+    "all guess, vote as feature": (5, "5", EVEN[:1], [always_guess, vote_as_feature]),
+    "one guesses, 40% of votes guesses": (5, "5", EVEN[1:], [lambda t: guess_all(t, 0.4), lambda t: guess(t, 0)]),
 }
+FAULTY = {name: [(J, votes, *kind) for kind in kinds] for name, (J, votes, kinds, _) in WITH_FAULTS.items()}
+FAULTS = {name: faults for name, (*_, faults) in WITH_FAULTS.items()}
+FAULTS |= {"honest": [], "honest, a feature missing": [miss], "honest, embeddings": [embed]}
+NAMES = ("table", "annotators", "votes", "n", "p", "share", "alpha0", "seed")
+KINDS = [("honest", *kind, *more) for kind, several in HONEST for more in several]
+KINDS += [("honest, a feature missing", 5, "5", 500, 3, *ALL[k]) for k in (1, 5)]
+KINDS += [("honest, embeddings", 5, "5", 1000, 200, *ALL[k]) for k in (1, 3)]
+KINDS += [(name, *kind) for name, kinds in FAULTY.items() for kind in kinds]
+CELLS = [dict(zip(NAMES, (*kind, seed))) for kind in KINDS for seed in range(3 if kind[4] == 200 else 4)]
+
+
+def tables_of(table: str, annotators: int, p: int) -> int:
+    """How many are drawn for a row."""
+    if table.startswith("honest"):
+        return 100 if p == 200 else 250
+    return 10 if annotators == 300 else 25
 
 
 def judge(table: Table, found: Any) -> dict[str, float]:
@@ -295,15 +298,17 @@ def judge(table: Table, found: Any) -> dict[str, float]:
     bad = {who for names in table.bad.values() for who in names}
     crowd = table.n_annotators > 30
     accusing = [f for f in found if f.kind not in ACCUSE_NOBODY]
-    accused = {
-        who for f in accusing for who in f.who if f.kind not in ("vote as feature", "feature of one", "consensus as feature")
-    }
+    accused = {who for f in accusing for who in f.who if f.feature is None}
     said = {(f.kind, who) for f in found for who in f.who}
     wanted = {(kind, who) for kind, names in table.bad.items() for who in names}
     kinds = {f.kind for f in found}
-    complete = table.kinds <= kinds and (crowd or wanted <= said) and set(table.bad) <= kinds
+    complete = table.kinds | set(table.bad) <= kinds and (crowd or wanted <= said)
+    for f in found:
+        smaller = set(f.who[len(f.who) - round(f.share * table.n_annotators) :]) if f.kind == "contradiction" else set()
+        complete &= f.kind != "contradiction" or table.side in (smaller, set(f.who) - smaller)
+        complete &= f.kind != "leans" or f.size > 0
     strange = kinds - table.kinds - set(table.bad)
-    sizes = {kind: [f.size for f in found if f.kind == kind] for kind in ("guessing", "guesses by all")}
+    sizes = {kind: [f.share for f in found if f.kind == kind] for kind in ("guessing", "guesses by all")}
     size = sizes["guessing" if crowd else "guesses by all"]
     named = len(wanted & said) / len(wanted) if crowd and wanted else float("nan")
     return {
@@ -322,7 +327,7 @@ def cell(
     table: str, annotators: int, votes: str, n: int, p: int, share: float, alpha0: float, seed: int, tables: int | None = None
 ) -> dict[str, float]:
     """Sums over the tables of what :func:`judge` says; ``named`` and ``size`` are means where there is one."""
-    tables = tables or (HONEST_TABLES if table == "honest" else FAULTY_TABLES)
+    tables = tables or tables_of(table, annotators, p)
     kind = [*table.encode(), annotators, *votes.encode(), n, p, *np.array([share, alpha0]).view(np.uint64), seed]
     rng = np.random.default_rng(kind)
     answers: list[dict[str, float]] = []
