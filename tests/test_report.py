@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import json
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ from scipy import integrate, stats
 from scipy.special import expit
 
 from softlabel import (
+    TwoClassNormal,
     alpha0_interval,
     analyse_votes,
     estimate_alpha0,
@@ -27,11 +29,13 @@ from softlabel import (
     relative_efficiency,
     sample_probabilities,
     sample_votes,
+    split_budget,
     worth_of_votes,
 )
 from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
-from softlabel.report import buying, parts
+from softlabel.report import buying, items, parts, penalised
+from softlabel.report.agreement import agreement, krippendorff, without_features
 from softlabel.report.command import main
 from softlabel.report.parts import CHAPTER, Interval
 from softlabel.vote_models import share_in_band
@@ -418,14 +422,14 @@ def test_numbers_in_words_by_hand():
         assert parts.equal_number(worth) == rounded and parts.equal_number_in_words(worth, 3) == words
 
 
-def leaning(shift, n=3000, k=600, seed=0):
+def leaning(shift, n=3000, k=600, seed=0, **options):
     """Votes whose log-odds are too high by ``shift``, and k true labels; features of one direction that matters."""
     rng = np.random.default_rng(seed)
     x = pd.DataFrame(rng.normal(size=(n, 2)), columns=["size", "shape"]).rename_axis("item")
     eta = 1.5 * x["size"].to_numpy()
     yes = rng.random((n, 3)) < expit(eta + shift)[:, None]
     truth = pd.Series((rng.random(n) < expit(eta)).astype(float)).where(np.arange(n) < k)
-    return analyse_votes(pd.DataFrame(yes, x.index), x, positive=True, truth=truth)
+    return analyse_votes(pd.DataFrame(yes, x.index), x, positive=True, truth=truth, **options)
 
 
 def test_votes_that_lean_are_found_out_and_no_advice_rests_on_the_formula():
@@ -480,7 +484,7 @@ BAD_TRUTH = {
     "inverted": (WIDE.replace({"yes": "no", "no": "yes"}), X, TRUTH, "worth at most 4 true labels"),
     "one feature": (WIDE, X[["size"]], TRUTH, "as there is one feature"),
     "one vote": (WIDE[["a0"]], X, TRUTH, "votes would be worth one true label each"),
-    "more truths than votes": (WIDE[:8], X, TRUTH, "but no interval can be had"),
+    "more truths than votes": (WIDE[:8], X, TRUTH, "there is no sign, in votes or features"),
 }
 
 
@@ -493,6 +497,488 @@ def test_an_answer_from_doubtful_truth_has_its_reservation(votes, features, trut
         assert not re.search(r"\b(nan|inf|infinite to|None)\b", text.replace("None found", ""))
     assert report.worth is None or all(text in " ".join(report.warnings) for text in report.worth.reservations)
     assert not report.refuted or report.worth.reservations == () or "if one sets the reservations aside" in repr(report)
+
+
+# ------------------------------------------------------------------ Items, features and votes together
+
+
+def by_quadrature(f, s, m, tau, alpha0):
+    """Mean of f(p) given s of m votes: p is beta beforehand."""
+    law = stats.beta(alpha0 * tau, alpha0 * (1 - tau)).pdf
+
+    def weight(p):
+        return law(p) * p**s * (1 - p) ** (m - s)
+
+    at = sorted({0.5, tau, (s + 1) / (m + 2)})
+    total = [
+        sum(integrate.quad(lambda p: g(p) * weight(p), *ends)[0] for ends in zip([0, *at], [*at, 1]))
+        for g in (f, np.ones_like)
+    ]
+    return total[0] / total[1]
+
+
+@pytest.mark.parametrize("alpha0", [1.5, 5.0, 40.0])
+def test_an_item_given_its_votes_by_quadrature(alpha0):
+    s, m, tau = (np.array(x, float) for x in zip((0, 1, 0.3), (3, 4, 0.5), (2, 7, 0.8), (9, 10, 0.6), (5, 5, 0.9)))
+    counts, both = np.column_stack([s, m - s]), np.column_stack([tau, 1 - tau])
+    frame = items.describe(counts, both, Interval(alpha0, alpha0 / 2, 2 * alpha0), pd.RangeIndex(5))
+    right = {
+        "given votes": [by_quadrature(lambda p: p, *row, alpha0) for row in zip(s, m, tau)],
+        "most": [by_quadrature(lambda p: 1.0 * (p > 0.5), *row, alpha0) for row in zip(s, m, tau)],
+        "disagreement": [by_quadrature(lambda p: 2 * p * (1 - p), *row, alpha0) for row in zip(s, m, tau)],
+    }
+    for name, values in right.items():
+        np.testing.assert_allclose(frame[name], values, rtol=1e-6, err_msg=name)
+    np.testing.assert_allclose(frame["doubt"], np.minimum(right["most"], 1 - np.array(right["most"])), rtol=1e-5)
+    ends = np.sort([[(a * t + k) / (a + n) for k, n, t in zip(s, m, tau)] for a in (alpha0 / 2, 2 * alpha0)], axis=0)
+    np.testing.assert_allclose(frame[["low", "high"]].T, ends)
+    for wrong in (s / m, tau, (alpha0 * tau + s) / (alpha0 + m + 1), (tau + alpha0 * s) / (1 + alpha0 * m)):  # negative
+        assert np.abs(wrong - frame["given votes"]).max() > 0.01
+
+
+def test_given_votes_is_calibrated_where_the_truth_is_like_one_more_vote():
+    """And neither the posterior by features nor the share of votes is, among items with the same votes."""
+    rng = np.random.default_rng(0)
+    tau = expit(1.5 * rng.normal(size=200_000))
+    both = np.column_stack([tau, 1 - tau])
+    p = sample_probabilities(both, 3.0, rng)[:, 0]
+    s, truth = rng.binomial(4, p), rng.random(len(p)) < p
+    counts = np.column_stack([s, 4.0 - s])
+    said = {"given votes": items.given_votes(counts, both, 3.0)[:, 0], "features": tau, "votes": s / 4}
+    most = items.majority(counts, both, 3.0)
+    for k in range(5):
+        se = np.sqrt(0.25 / (s == k).sum())
+        off = {name: abs(values[s == k].mean() - truth[s == k].mean()) for name, values in said.items()}
+        assert off["given votes"] < 4 * se and abs(most[s == k].mean() - (p[s == k] > 0.5).mean()) < 4 * se
+        assert k == 2 or min(off["features"], off["votes"]) > 8 * se
+
+
+def test_items_at_the_ends_of_alpha0():
+    counts, tau = np.array([[3.0, 0], [1, 2], [0, 1]]), np.array([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]])
+    independent = items.describe(counts, tau, Interval(np.inf, 5, np.inf), pd.RangeIndex(3))
+    np.testing.assert_array_equal(independent["given votes"], tau[:, 0])  # votes say nothing that features do not
+    np.testing.assert_allclose(independent["most"][:2], [0, 1], atol=1e-12)
+    np.testing.assert_allclose(independent["disagreement"], 2 * tau.prod(axis=1), rtol=1e-6)
+    copies = items.describe(counts, tau, Interval(0.0, 0, 1), pd.RangeIndex(3))
+    np.testing.assert_allclose(copies["given votes"], [1, 1 / 3, 0], atol=1e-8)
+    unknown = items.describe(counts, tau, Interval(np.nan, 0, np.inf), pd.RangeIndex(3))
+    assert (
+        unknown[["given votes", "doubt", "relabel"]].isna().all(axis=None) and (unknown["high"] - unknown["low"]).max() == 0.7
+    )
+
+
+def test_the_item_to_label_again_first_is_the_one_that_a_vote_would_settle():
+    """Of 50 votes 25 to 25 is contested, and another vote settles it less than one at 1 to 1; 4 to 0 needs none."""
+    counts, tau = np.array([[25.0, 25], [1, 1], [4, 0], [30, 20]]), np.full((4, 2), 0.5)
+    frame = items.describe(counts, tau, Interval(1.0, 0.5, 2), pd.Index(["contested", "open", "settled", "leading"]))
+    assert frame.sort_values("relabel").index.tolist() == ["open", "contested", "leading", "settled"]
+    assert frame["disagreement"].idxmax() == "contested"
+    now = np.maximum(frame["most"], 1 - frame["most"])
+    for k in range(4):  # by enumeration of the two answers
+        after = [stats.beta.sf(0.5, *(0.5 + counts[k] + more)) for more in ([1, 0], [0, 1])]
+        yes = (0.5 + counts[k, 0]) / (1 + counts[k].sum())
+        expected = yes * max(after[0], 1 - after[0]) + (1 - yes) * max(after[1], 1 - after[1]) - now.iloc[k]
+        assert items.gain_of_a_vote(counts, tau, 1.0)[k] == pytest.approx(expected, abs=1e-12)
+
+
+# ------------------------------------------------------------------ What to do next
+
+
+UNEQUAL = np.array([1.0] * 9 + [50.0])
+
+
+def test_weights_make_up_for_unequal_numbers():
+    """Nine items in ten have one vote and one has fifty: pooled .257 of a true label an item, weighted 1.00 (alpha0 = 1)."""
+    assert buying.weighted_efficiency(UNEQUAL, 1.0) == pytest.approx(1.0961, abs=1e-4)
+    assert efficiency_of(UNEQUAL, 1.0, np.ones(10)) == pytest.approx(pooled_efficiency(UNEQUAL, 1.0), rel=1e-12)
+    rng = np.random.default_rng(0)
+    for alpha0 in (0.2, 1.0, 8.0):
+        best = efficiency_of(UNEQUAL, alpha0, (1 + alpha0) / (UNEQUAL + alpha0))
+        assert best == pytest.approx(buying.weighted_efficiency(UNEQUAL, alpha0), rel=1e-12)
+        assert all(efficiency_of(UNEQUAL, alpha0, rng.exponential(size=10)) < best for _ in range(100))
+    assert buying.weighted_efficiency(UNEQUAL, np.inf) == 5.9 and buying.weighted_efficiency(UNEQUAL, 0.0) == pytest.approx(1)
+
+
+def efficiency_of(m, alpha0, weight):
+    """Worth of an item with any weights, by the sandwich: E[aM]^2 / E[a^2 phi M]."""
+    phi = (m + alpha0) / (1 + alpha0)
+    return np.mean(weight * m) ** 2 / np.mean(weight**2 * phi * m)
+
+
+def test_the_free_remedy_comes_first_and_is_worth_what_simulation_says():
+    rng = np.random.default_rng(1)
+    model, n, slopes = TwoClassNormal.canonical(2), 1000, {"truth": [], "pooled": [], "weighted": []}
+    for _ in range(300):
+        x, z = model.sample(n, rng)
+        m = np.where(rng.random(n) < 0.1, 50, 1)
+        s = rng.binomial(m, sample_probabilities(model.posterior(x), 1.0, rng)[:, 0])
+        counts = np.column_stack([s, m - s])
+        weighted = np.rint(1e6 * counts * (2 / (m + 1))[:, None])
+        for name, y in (("truth", z), ("pooled", counts), ("weighted", weighted)):
+            slopes[name].append(fit_logistic(x, y).coef[1])
+    variance = {name: np.var(values) for name, values in slopes.items()}
+    assert variance["truth"] / variance["pooled"] == pytest.approx(pooled_efficiency(UNEQUAL, 1.0), rel=0.3)
+    assert variance["truth"] / variance["weighted"] == pytest.approx(buying.weighted_efficiency(UNEQUAL, 1.0), rel=0.3)
+
+    features = pd.DataFrame(x, columns=["size", "shape"]).rename_axis("item")
+    votes = pd.DataFrame(np.arange(50) < s[:, None]).where(np.arange(50) < m[:, None]).rename_axis("item")
+    votes = votes.apply(rng.permuted, axis=1, result_type="broadcast")  # nobody is the one who votes on all
+    report = analyse_votes(votes, features, positive=True)
+    assert report.use_weights and report.headline.next.startswith("Weigh items by 1 / phi")
+    np.testing.assert_allclose(report.weighted.value, (1 + report.alpha0.value) * np.mean(m / (m + report.alpha0.value)))
+    phi = (m + report.alpha0.value) / (1 + report.alpha0.value)
+    np.testing.assert_allclose(report.items["weight"], 1 / phi)
+    gain = buying.gains(m.astype(float), report.alpha0, 1.0, 1.0, weighted=True)
+    pd.testing.assert_frame_equal(report.spending, buying.spending(gain))
+    assert not the_report().use_weights and "phi" not in the_report().headline.next
+
+
+@pytest.mark.parametrize("ceiling", [20.0, 400.0, np.inf])
+def test_gains_with_a_ceiling_are_those_of_the_budget_s_chapter(ceiling):
+    """Against split_budget: all into votes for the money of so many items is worth W / (1 + W / ceiling)."""
+    n, m, alpha0 = 60, 2, 3.0
+    promised = n * relative_efficiency(m, alpha0)
+    equal = promised / (1 + promised / ceiling)
+    found = buying.gains(
+        np.full(n, float(m)), Interval(*[alpha0] * 3), 2.0, 1.0, cost_truth=4.0, n_truths=10, equal=Interval(*[equal] * 3)
+    )[0]
+    kwargs = {"cost_item": 2.0, "cost_vote": 1.0, "cost_truth": 4.0, "alpha0": alpha0, "ceiling": ceiling}
+    with_items = split_budget(budget=(n + n / 4) * 4.0, **kwargs).all_votes  # the best design may have other m
+    assert 10 + with_items >= (1 + found[buying.ITEMS]) * (10 + equal) * (1 - 1e-12)
+    more = n * relative_efficiency(m + 1, alpha0)
+    assert found[buying.VOTE] == pytest.approx((10 + 1 / (1 / more + 1 / ceiling)) / (10 + equal) - 1)
+    wider = promised * 5 / 4
+    assert found[buying.ITEMS] == pytest.approx((10 + 1 / (1 / wider + 1 / ceiling)) / (10 + equal) - 1)
+    assert found[buying.LABELS] == pytest.approx((n / 4) / (10 + equal))
+    assert bought(m, alpha0, 2.0, 1.0, cost_truth=4.0, equal=Interval(*[equal] * 3)) in ("true labels", "more items")
+
+
+def test_true_labels_are_bought_where_votes_have_reached_their_ceiling():
+    """Votes that lean are worth at most some tens of true labels: labels at any price beat them, and without a price none."""
+    priced = leaning(1.0, cost_truth=3.0)
+    assert priced.advice == "true labels" and "buy true labels" in priced.headline.next
+    gain = priced.spending["gain"]
+    assert gain[buying.LABELS] == pytest.approx(1000 / (600 + priced.worth.equal_number.value))
+    assert gain[buying.VOTE] < 0.02 and gain[buying.ITEMS] < 0.02
+    assert leaning(1.0).advice == "none" and leaning(0.0, cost_truth=1e6).advice == "more votes"
+
+
+def test_no_number_of_votes_is_infinite():
+    """For independent votes the formula would have ever more votes on ever fewer items, which chapter 8 calls meaningless."""
+    alpha0 = Interval(np.inf, 20.0, np.inf)
+    assert buying.best_votes(alpha0, 1.0, 1.0, 12.0) == (12, 4, 12)
+    assert buying.best_votes(alpha0, 0.0, 1.0, 12.0) == (1, 1, 1)
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"]).rename_axis("item")
+    votes = pd.DataFrame(rng.random((400, 3)) < expit(x.to_numpy() @ [1.0, -1])[:, None], x.index)
+    report = analyse_votes(votes, x, positive=True)
+    assert report.alpha0.high == np.inf and np.isfinite(report.best_votes).all()
+    share = (votes.to_numpy().mean(axis=1)).mean()
+    assert report.min_items == np.ceil(30 / min(share, 1 - share)) and report.best_votes.value <= 1600 / report.min_items
+
+
+# ------------------------------------------------------------------ Tables that should not be believed
+
+
+def swapped(wide, *who):
+    return wide.assign(**{name: wide[name].map({"yes": "no", "no": "yes"}) for name in who})
+
+
+def third_vote_on_disagreement():
+    x, wide, _ = simulate(n=600, m=3, alpha0=1.0, seed=4)
+    return x, wide.assign(a2=wide["a2"].where(wide["a0"] != wide["a1"]))
+
+
+def coins():
+    rng = np.random.default_rng(1)
+    x, wide, _ = simulate(n=500)
+    return x, wide.map(lambda _: "yes" if rng.random() < 0.5 else "no")
+
+
+BAD = {
+    "one of two reversed": ("contradiction", lambda: (simulate(600, 2)[0], swapped(simulate(600, 2)[1], "a1")), "contradict"),
+    "one of five reversed": (
+        "reversed",
+        lambda: (simulate(600)[0], swapped(simulate(600)[1], "a1")),
+        "turn those votes round",
+    ),
+    "third vote on disagreement": ("asked again", third_vote_on_disagreement, "first votes of every item"),
+    "coins": ("no sign", coins, "Buy nothing"),
+    "a vote among the features": (
+        "vote as feature",
+        lambda: (simulate(600)[0].assign(leak=(simulate(600)[1]["a0"] == "yes") * 1.0), simulate(600)[1]),
+        "Leave out the feature 'leak'",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind, make, remedy", BAD.values(), ids=list(BAD))
+def test_a_bad_table_is_named_and_nothing_is_advised_to_be_bought(kind, make, remedy):
+    """Two annotators of whom one is reversed were worth two true labels each, with "buy more votes"; so were coins."""
+    features, votes = make()
+    report = analyse_votes(votes, features, positive="yes")
+    assert kind in report.kinds and report.advice == "none"
+    assert report.headline.use.startswith(("Not as they are", "No: there is no sign"))
+    for text in told(report):
+        assert "buy more" not in text and remedy in text
+    assert "worth" not in report.headline.worth and "true labels" not in report.headline.worth
+    assert any(finding.text in report.warnings for finding in report.findings.findings)
+
+
+def test_an_honest_table_has_no_doubt_and_its_annotators_are_set_beside_each_other():
+    x, wide, _ = simulate(n=600, seed=2)
+    report = analyse_votes(wide, x, positive="yes")
+    assert report.warnings == () and report.trusted and report.advice in ("more items", "more votes", "either")
+    assert (np.abs(report.annotators["slope"] - 1) < 4 * report.annotators["slope error"]).all()
+
+
+def test_an_interval_is_never_one_point():
+    """A rare class, two votes, alpha0 = 3: "infinite (infinite to infinite)"; four unanimous items: "0 (0 to 0)"."""
+    held = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = pd.DataFrame({"size": rng.normal(size=100)}).rename_axis("item")
+        tau = expit(-3 + x.to_numpy()[:, 0])
+        p = sample_probabilities(np.column_stack([tau, 1 - tau]), 3.0, rng)[:, :1]
+        votes = pd.DataFrame(np.where(rng.random((100, 2)) < p, "yes", "no"), x.index)
+        report = analyse_votes(votes, x, positive="yes")
+        assert report.alpha0.low < report.alpha0.high and report.efficiency.low < report.efficiency.high
+        assert not report.alpha0_lacks or "no closer interval" in report.headline.worth or report.kinds
+        held.append(report.alpha0.low <= 3 <= report.alpha0.high)
+    assert stats.binomtest(sum(held), 40, 0.95, alternative="less").pvalue > 0.01
+    four = pd.DataFrame({"a": ["yes", "no", "yes", "no"], "b": ["yes", "no", "yes", "no"]}).rename_axis("item")
+    report = analyse_votes(four, pd.DataFrame({"size": [1.0, 2, 3, 1.5]}).rename_axis("item"), positive="yes")
+    assert report.alpha0[1:] == (0, np.inf) and "fewer than 3 for each" in report.alpha0_lacks and "buy" not in repr(report)
+
+
+@pytest.mark.parametrize("label", ["yes", "no"])
+def test_votes_that_are_all_alike_are_an_error_whatever_their_label(label):
+    alike = pd.DataFrame({"a": [label] * 30, "b": [label] * 30}, X.index[:30]).astype(pd.CategoricalDtype(["yes", "no"]))
+    with pytest.raises(ValueError, match=r"every vote on the items used is (not )?'yes'|'yes' is not among the labels"):
+        analyse_votes(alike, X, positive="yes")
+    report = analyse_votes(alike, None)
+    assert report.agreement is None and "all votes are alike" in repr(report) and report.to_html()
+
+
+# ------------------------------------------------------------------ Very many features
+
+
+@functools.cache
+def embedded():
+    x, wide, truth = simulate(n=300, seed=9)
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(300, 766)) @ np.diag(rng.exponential(size=766))
+    more = pd.DataFrame(noise, x.index, [f"e{k}" for k in range(766)])
+    return analyse_votes(wide, x.join(more), positive="yes", truth=truth), wide, x, truth
+
+
+def test_embeddings_get_a_penalised_fit_that_says_so_and_no_interval():
+    report, _, _, truth = embedded()
+    assert report.penalised and report.coefficients.shape == (769, 1) and report.worth is None
+    assert report.alpha0[1:] == (0, np.inf) and report.efficiency.low == 1 and report.efficiency.high == 5
+    wrong = (report.items["posterior"] > 0.5) != (truth == 1)
+    ends = stats.binomtest(int(wrong.sum()), 300).proportion_ci(method="wilson")
+    assert f"wrong on {wrong.mean():.1%} ({ends.low:.1%} to {ends.high:.1%})" in report.headline.use
+    for text in told(report):
+        assert "ridge penalty, chosen by cross-validation" in text and "769 coefficients is penalised" in text
+        assert "not tested" in text and not re.search(r"\b(nan|inf)\b", text)
+
+
+def test_the_posterior_of_a_penalised_fit_has_not_seen_the_item_s_votes():
+    """In the sample, 768 features fit 300 items perfectly; out of it the votes are predicted worse than that, honestly."""
+    report, wide, x, _ = embedded()
+    counts, honest = count(wide), report.items["posterior"].to_numpy()
+    fitted = expit(report.fit.linear_predictor(x.reindex(columns=report.fit.feature_names, fill_value=0)))
+    assert fitted.shape == (300,)
+    loss = -(counts[:, 0] * np.log(honest) + counts[:, 1] * np.log1p(-honest)).sum() / counts.sum()
+    groups = report.calibration
+    assert 0.55 < loss < np.log(2) + 0.02 and len(groups) == 10
+
+
+def test_few_features_or_many_items_need_no_penalty():
+    assert not penalised.needs_penalty(X, COUNTS)
+    wide_x = pd.DataFrame(np.zeros((120, 30)))
+    assert penalised.needs_penalty(wide_x, COUNTS) and not penalised.needs_penalty(wide_x, np.tile(COUNTS, (6, 1)))
+
+
+# ------------------------------------------------------------------ Without features, and more than two classes
+
+
+KRIPPENDORFF = """
+1 2 3 3 2 1 4 1 2 . . .
+1 2 3 3 2 2 4 1 2 5 . 3
+. 3 3 3 2 3 4 2 2 5 1 .
+1 2 3 3 2 4 4 1 2 5 1 .
+"""
+
+
+def test_agreement_is_krippendorffs_example():
+    """Four coders, twelve units, five values, gaps: alpha is .743 in Krippendorff (2011), section C."""
+    coders = pd.DataFrame([row.split() for row in KRIPPENDORFF.split("\n")[1:-1]]).replace(".", np.nan).T
+    counts = np.array([[(row == str(v)).sum() for v in range(1, 6)] for _, row in coders.iterrows()], float)
+    assert round(krippendorff(counts), 3) == 0.743
+    pairs = [
+        (a, b)
+        for _, row in coders.iterrows()
+        for i, a in enumerate(row.dropna())
+        for j, b in enumerate(row.dropna())
+        if i != j
+    ]
+    assert len(pairs) > 100  # without weights 1 / (m - 1) it would be another number
+    several = counts[counts.sum(axis=1) > 1]
+    totals = several.sum(axis=0)
+    unweighted = 1 - np.mean([a != b for a, b in pairs]) / (
+        1 - (totals * (totals - 1)).sum() / (totals.sum() * (totals.sum() - 1))
+    )
+    assert abs(unweighted - 0.743) > 0.003
+
+
+def test_the_interval_of_agreement_covers():
+    """Two classes, beta with mean .4: agreement beyond chance is the correlation, 1 / (1 + alpha0), here one third."""
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(200):
+        s = rng.binomial(4, rng.beta(0.8, 1.2, size=100))
+        found, lacks = agreement(np.column_stack([s, 4.0 - s]), 0.95, rng)
+        held += found.low <= 1 / 3 <= found.high
+        assert not lacks
+    assert stats.binomtest(held, 200, 0.93, alternative="less").pvalue > 0.01
+    for counts, words in (
+        ([[1.0, 0], [0, 1]], "no item has two votes"), ([[3.0, 0]] * 9, "all votes are alike"),
+        ([[3.0, 0]] * 9 + [[0.0, 3]] * 9, "only 0 items with two votes are split"), ([[1.0, 1]] * 9, "are unanimous"),
+    ):  # fmt: skip
+        found, lacks = agreement(np.array(counts), 0.95, rng)
+        assert words in lacks and (found is None or np.isnan(found.low))
+
+
+@pytest.mark.parametrize("alpha0", [0.7, 4.0])
+def test_alpha0_of_three_classes_without_features(alpha0):
+    """With unequal numbers of votes; pooled shares would be those of the items with most votes."""
+    rng, held, values = np.random.default_rng(2), 0, []
+    share = np.array([0.5, 0.3, 0.2])
+    for _ in range(100):
+        m = rng.choice([1, 3, 20], size=150, p=[0.5, 0.3, 0.2])
+        counts = np.array([rng.multinomial(k, p) for k, p in zip(m, rng.dirichlet(alpha0 * share, size=150))], float)
+        found, shares, lacks = without_features(counts, 0.95)
+        held += found.low <= alpha0 <= found.high
+        values.append([found.value, *shares])
+        assert not lacks
+    assert stats.binomtest(held, 100, 0.95, alternative="less").pvalue > 0.005
+    assert np.median(values, axis=0)[0] == pytest.approx(alpha0, rel=0.12)
+    np.testing.assert_allclose(np.mean(values, axis=0)[1:], share, atol=0.01)
+
+
+def animals(n=200, m=5, seed=0):
+    """Three classes: features, votes and the truth in words."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    eta = np.column_stack([x[:, 0], x[:, 1], np.zeros(n)])
+    tau = np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)
+    words = np.array(["cat", "dog", "fox"])
+    p = rng.dirichlet([1, 1, 1], size=n) * 0.4 + 0.6 * tau
+    votes = np.array([rng.choice(3, size=m, p=q) for q in p])
+    index = pd.Index([f"i{j}" for j in range(n)], name="item")
+    truth = pd.Series(words[[rng.choice(3, p=q) for q in tau]], index)
+    return pd.DataFrame(x, index, ["size", "shape"]), pd.DataFrame(words[votes], index, [f"a{k}" for k in range(m)]), truth
+
+
+def test_three_classes_with_features_are_one_against_the_rest_and_that_is_said():
+    x, wide, truth = animals()
+    report = analyse_votes(wide, x, positive="dog", truth=truth)
+    two = analyse_votes((wide == "dog").map({True: "dog", False: "else"}.get), x, positive="dog", truth=truth == "dog")
+    np.testing.assert_array_equal(report.fit.coef, two.fit.coef)
+    assert report.worth.error == two.worth.error and report.counted == two.counted and report.classes and not two.classes
+    for text in told(report):
+        assert re.search(r"Votes have 3 labels \(.*'dog' \d+.*\): this report is on 'dog' against all others together", text)
+    long = analyse_votes(as_long(wide).astype("category"), x, positive="dog")
+    np.testing.assert_array_equal(long.fit.coef, report.fit.coef)
+    with pytest.raises(ValueError, match=r"positive is missing.*'cat'"):
+        analyse_votes(wide, x)
+    with pytest.raises(ValueError, match="3 different labels"):
+        analyse_votes(wide, x, positive="Dog")
+
+
+def test_a_report_without_features():
+    """Agreement, alpha0 and the model of Dawid and Skene, each as its own function gives it."""
+    _, wide, _ = animals()
+    gaps = wide.copy()
+    gaps.iloc[:40, 4] = None
+    repeats = pd.concat([as_long(gaps), as_long(gaps)[:3].replace({"cat": "dog", "dog": "fox", "fox": "cat"})])
+    report = analyse_votes(repeats, None)
+    assert (
+        report.counted["votes used"] == 960
+        and report.counted["repeated votes"] == report.counted["contradictory repeats"] == 3
+    )
+    counts = np.column_stack([(gaps == name).sum(axis=1) for name in report.labels]).astype(float)
+    assert counts.sum(axis=0)[0] == counts.sum(axis=0).max() and set(report.labels) == {"cat", "dog", "fox"}
+    np.testing.assert_array_equal(report.items[[f"votes for {name}" for name in report.labels]], counts)
+    assert report.agreement.value == krippendorff(counts)
+    found, shares, _ = without_features(counts, 0.95)
+    assert report.alpha0 == found and report.shares.tolist() == shares.tolist()
+    given = as_long(gaps).dropna()
+    item, annotator = gaps.index.get_indexer(given["item"]), gaps.columns.get_indexer(given["annotator"])
+    model = dawid_skene(item, annotator, pd.Index(report.labels).get_indexer(given["label"]), 3)
+    mine = report.items[[f"Dawid-Skene {name}" for name in report.labels]]
+    np.testing.assert_allclose(mine, model.posterior, atol=1e-9)
+    np.testing.assert_allclose(report.items["doubt"], 1 - model.posterior.max(axis=1), atol=1e-9)
+    np.testing.assert_allclose(report.confusion.to_numpy().reshape(5, 3, 3), model.confusion, atol=1e-9)
+    verdict = pd.Index(report.labels).get_indexer(report.items["verdict"])
+    j = np.arange(200)
+    next_vote = (found.value * shares[verdict] + counts[j, verdict]) / (found.value + counts.sum(axis=1))
+    np.testing.assert_allclose(report.items["next vote"], next_vote)
+    assert report.items.loc[report.items["relabel"].idxmin(), "doubt"] == report.items["doubt"].max()
+    for text in told(report):
+        assert "three real data sets" not in text and "That takes features" in text and not re.search(r"\b(nan|inf)\b", text)
+
+
+def test_two_labels_without_features_are_examined_and_the_positive_one_comes_first():
+    report = analyse_votes(swapped(WIDE, "a0"), None, positive="no")
+    assert report.labels == ["no", "yes"] and report.annotators.loc["a0", "finding"] == "reversed"
+    assert report.headline.use.startswith("Not as they are. 'a0' votes against")
+    with pytest.raises(ValueError, match="positive='maybe' is not among"):
+        analyse_votes(WIDE, None, positive="maybe")
+    with pytest.raises(ValueError, match="truth needs features"):
+        analyse_votes(WIDE, None, truth=TRUTH)
+    with pytest.raises(ValueError, match=r"3 different labels .* 'yse'"):
+        analyse_votes(edited(LONG, 17, "label", "yse"), None)
+
+
+# ------------------------------------------------------------------ Names, JSON
+
+
+def test_pseudonyms_stand_everywhere():
+    """In words, tables, items, JSON and the page; in the order of first appearance."""
+    named = swapped(WIDE, "a1").rename(columns={f"a{k}": f"Person{k}Secret" for k in range(5)})
+    for report in (
+        analyse_votes(named, X, positive="yes", truth=TRUTH, pseudonyms=True),
+        analyse_votes(as_long(named), None, pseudonyms=True),
+    ):
+        assert report.annotators.index.tolist() == ["A1", "A2", "A3", "A4", "A5"]
+        assert report.annotators.loc["A2", "finding"] == "reversed" and "'A2' votes against" in repr(report)
+        for text in (repr(report), report.to_html(), report.to_json(), report.items.to_csv(), report.annotators.to_csv()):
+            assert "Secret" not in text
+    assert "Person1Secret" in repr(analyse_votes(named, X, positive="yes"))  # negative
+
+
+@pytest.mark.parametrize("which", ["features", "embeddings", "alone", "one vote"])
+def test_json_obeys_its_schema_and_holds_the_numbers(which):
+    jsonschema = pytest.importorskip("jsonschema")
+    report = {
+        "features": the_report, "embeddings": lambda: embedded()[0],
+        "alone": lambda: analyse_votes(animals()[1], None), "one vote": lambda: analyse_votes(WIDE[["a0"]], X, positive="yes"),
+    }[which]()  # fmt: skip
+    schema = json.loads((ROOT / "softlabel" / "report" / "schema.json").read_text("utf8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    written = json.loads(report.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    jsonschema.validate(written, schema)
+    assert written == report.to_dict()
+    for broken in ({**written, "more": 1}, {k: v for k, v in written.items() if k != "headline"}):  # negative
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(broken, schema)
+    numbers = {row["quantity"]: row for row in written["numbers"]}
+    value, low, high = (report.alpha0[k] for k in range(3))
+    assert numbers["alpha0"]["value"] == (None if np.isnan(value) else "inf" if np.isinf(value) else value)
+    assert numbers["alpha0"]["high"] == ("inf" if np.isinf(high) else high) and numbers["alpha0"]["low"] == low
+    assert len(written["tables"]["items"]) == len(report.items) and written["headline"]["use"] == report.headline.use
 
 
 # ------------------------------------------------------------------ Forms of input

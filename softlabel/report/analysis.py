@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softlabel.fits import LogisticFit
-from softlabel.labellers import compare_annotators, examine
+from softlabel.labellers import compare_annotators, examine_labellers
 from softlabel.logistic import fit_logistic
 from softlabel.report import parts, rivals
 from softlabel.report.agreement import agreement
@@ -129,8 +129,7 @@ def analyse_votes(
     level, rng = as_level(level), as_rng(rng)
     cost_item, cost_vote = as_positive(cost_item, "cost_item", or_zero=True), as_positive(cost_vote, "cost_vote")
     cost_truth = None if cost_truth is None else as_positive(cost_truth, "cost_truth")
-    notes: tuple[str, ...] = ()
-    common: dict[str, Any] = {"repeats": repeats, "level": level, "made": made, "files": {}, "notes": notes}
+    common: dict[str, Any] = {"repeats": repeats, "level": level, "made": made, "files": {}, "notes": ()}
     if features is None:
         if truth is not None:
             raise ValueError("truth needs features: without them nothing is predicted that it could be held against")
@@ -141,7 +140,7 @@ def analyse_votes(
     several = are_meant(given) and any(same(label, positive) for label in given.index)
     rest = rest_of(given, positive)
     if several:
-        votes, notes = one_against_the_rest(votes, positive, rest), (_against_the_rest(given, positive),)
+        votes = one_against_the_rest(votes, positive, rest)
     table = read_votes(votes, positive, repeats)
     table = with_pseudonyms(table) if pseudonyms else table
     X, labels = read_features(features, columns, truth)
@@ -171,7 +170,7 @@ def analyse_votes(
         comparison, lacking = _comparison(data, rng)
     log.info("%s", lacking if comparison is None else "compared with other ways to make labels")
     used = data.votes_used()
-    findings = examine(used, X.to_numpy(), list(map(str, X.columns)), rng)
+    findings = examine_labellers(used, X.set_axis(used.items, axis=0), rng=rng)
     log.info("examined %s annotators", f"{len(used.annotators):,}")
     seen, why = agreement(counts, level, rng)
     known = None if data.truth is None else data.truth[data.row]
@@ -202,7 +201,8 @@ def analyse_votes(
         cost_item=cost_item,
         cost_vote=cost_vote,
         cost_truth=cost_truth,
-        **common | {"notes": notes},
+        classes=_against_the_rest(given, positive) if several else "",
+        **common,
     )
 
 

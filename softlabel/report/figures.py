@@ -51,7 +51,7 @@ def worth(report: "VoteReport") -> Picture:
     unknown = bool(report.alpha0_lacks)
     value, low, high = ([pooled_efficiency(np.array([k]), np.inf if np.isnan(a) else a) for k in grid] for a in report.alpha0)
     with matplotlib.rc_context(STYLE):
-        figure, ax = _axes(2.9)
+        figure, ax = _axes(3.4)
         label = "whatever alpha0 is" if unknown else f"{report.level:.0%} interval"
         ax.fill_between(grid, low, high, color=BLUE, alpha=0.2, linewidth=0, label=label)
         if not unknown:
@@ -66,7 +66,7 @@ def worth(report: "VoteReport") -> Picture:
             ax.errorbar(m, here, bars, fmt="s", color=GREEN, capsize=3, label="your votes, by true labels")
             top = max(top, 1.1 * min(high_end, 2 * here))
         ax.set(xlabel="votes an item", ylabel="true labels it is worth", ylim=(0, min(grid[-1], top)))
-        ax.legend(loc="upper left")
+        figure.legend(loc="outside upper left", ncols=2, fontsize=8)
     dot = (
         "the worth of an item cannot be told more closely"
         if unknown

@@ -96,7 +96,8 @@ def _of(report: "VoteReport") -> dict[str, str]:
 
 def _of_agreement(report: "AgreementReport") -> dict[str, str]:
     """Sections of votes without features."""
-    first = report.items.sort_values("relabel").drop(columns="relabel").head(FIRST)
+    first = report.items.sort_values("relabel").head(FIRST)
+    first = first[[c for c in first if c not in ("votes", "relabel") and not str(c).startswith("Dawid-Skene")]]
     confusion = report.confusion.reset_index()
     confusion.index = pd.Index(confusion.pop("annotator"), name="annotator")
     return {
@@ -108,9 +109,7 @@ def _of_agreement(report: "AgreementReport") -> dict[str, str]:
             "the probability that one more vote agrees with that label."
         )
         + _figure(figures.doubt(report.items))
-        + _table(
-            _percent(first, [c for c in first if str(c).startswith("Dawid")] + ["doubt", "next vote"]), "Items in most doubt"
-        ),
+        + _table(_percent(first, ["doubt", "next vote"]), "Items in most doubt"),
         "Annotators": _annotators(report)
         + _table(
             _percent(confusion, report.labels),
@@ -182,22 +181,24 @@ def _next(report: "VoteReport") -> str:
     free = "<p>Nothing that is free was found.</p>"
     if report.remedies:
         free = f"<p>First what costs nothing:</p>{_list(report.remedies)}"
+    if not report.trusted or report.mean_doubted:
+        return free + "<p>What is best to buy can be told when the table has been mended.</p>"
     truth = "" if report.cost_truth is None else f", a true label {shown(report.cost_truth)}"
     prices = f"an item costs {shown(report.cost_item)}, a vote {shown(report.cost_vote)}{truth}"
     table = _table(
         report.spending.map(lambda x: "unknown" if np.isnan(x) else f"{x:.1%}"),
         f"Gain of information by the price of one more vote on each item, if the mean of the votes is right; {prices}",
     )
-    best, atleast = report.best_votes, report.min_items
-    afresh = (
-        f"A study that starts afresh with the same money does best with {shown(best.value)} votes an item "
-        f"({shown(best.low)} to {shown(best.high)}), and needs some {atleast:,} items, that is {10} of the rarer class "
-        f"for each coefficient. {BOOK}beyond/08_budget.html"
-    )
     prices_are = (
         "These prices are assumed; say what an item, a vote and a true label really cost (cost_item, cost_vote, cost_truth)."
         if report.cost_item == report.cost_vote == 1
         else "With other prices the answer is another (cost_item, cost_vote, cost_truth)."
+    )
+    best = report.best_votes
+    number = f"{shown(best.low)} to {shown(best.high)}" if report.alpha0_lacks else f"{shown(best.value)} ({best.ends()})"
+    afresh = (
+        f"A study that starts afresh with the same money does best with {number} votes an item, and needs some "
+        f"{report.min_items:,} items, ten of the rarer class for each coefficient. {BOOK}beyond/08_budget.html"
     )
     return free + table + _note(prices_are) + _note(afresh)
 

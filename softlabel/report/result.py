@@ -65,6 +65,8 @@ class VoteReport(Report):
         Rules trained on other labels, judged by the truth; None without enough of it.
     lacking : str
         Why there is no comparison, or what it lacks.
+    classes : str
+        That the positive class is compared with all others together, if there are three labels or more.
     cost_item, cost_vote, cost_truth
         Arguments.
 
@@ -91,6 +93,7 @@ class VoteReport(Report):
     worth: WorthOfVotes | None
     comparison: pd.DataFrame | None
     lacking: str
+    classes: str
     cost_item: float
     cost_vote: float
     cost_truth: float | None

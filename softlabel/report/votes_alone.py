@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.labellers import compare_annotators, dawid_skene, examine
+from softlabel.labellers import compare_annotators, dawid_skene, examine_labellers
 from softlabel.report import words
 from softlabel.report.agreement import agreement, without_features
 from softlabel.report.base import Headline, Report
@@ -171,7 +171,7 @@ def analyse_agreement(
     findings, annotators = None, _shares(table.annotator, code, table.annotators, names)
     if len(names) == 2:
         two = _of_two(table, code)
-        findings = examine(two, np.zeros((n, 0)), [], rng)
+        findings = examine_labellers(two, rng=rng)
         annotators = compare_annotators(two).join(findings.annotators[OF_FINDINGS])
     return AgreementReport(
         items=_items(counts, posterior, shares, alpha0.value, names, table.items),

@@ -46,7 +46,6 @@ MEND = {  # what to do about a finding, for nothing
 }
 # After these no advice to buy anything can be relied on, until the table has been mended.
 MEND_FIRST = {"no sign", *MEND} - {"leans", "square missing", "guesses by all"}
-OF_FEATURES = ("vote as feature", "feature of one", "consensus as feature", "square missing")  # whose name comes first
 
 
 def headline(report: "VoteReport") -> Headline:
@@ -112,7 +111,7 @@ def if_right(report: "VoteReport", verb: str = "are") -> str:
 
 
 def _worth(report: "VoteReport") -> str:
-    if "no sign" in report.kinds:
+    if "no sign" in report.kinds and not report.worth:
         return "Nothing that can be shown."
     if not report.trusted and not report.worth:
         return "That cannot be told before the table has been mended: the numbers below count every vote as it is."
@@ -171,13 +170,14 @@ def _gain(low: float, high: float) -> str:
 
 
 def mend(findings: LabellerFindings | None) -> tuple[str, ...]:
-    """What to do about what was found of annotators and features."""
-    found = []
-    for finding in findings.findings if findings else ():
-        if finding.kind in MEND and (finding.who or "{" not in MEND[finding.kind]):
-            who = listed(finding.who[:1] if finding.kind in OF_FEATURES else finding.who)
-            found.append(MEND[finding.kind].format(who=who, feature=who))
-    return tuple(found)
+    """What to do about what was found of annotators and features, in a sentence for each kind, or each set of copyists."""
+    said, found = [], findings.findings if findings else ()
+    for one in found:
+        alike = [one] if one.kind == "copies" else [other for other in found if other.kind == one.kind]
+        who = [name for finding in alike for name in finding.who]
+        if one.kind in MEND and (who or "{who}" not in MEND[one.kind]):
+            said.append(MEND[one.kind].format(who=listed(who), feature=listed([finding.feature for finding in alike])))
+    return tuple(dict.fromkeys(said))
 
 
 def remedies(report: "VoteReport") -> tuple[str, ...]:
@@ -200,6 +200,8 @@ def details(report: "VoteReport") -> tuple[str, ...]:
     """More findings in words."""
     n, votes, k = report.counted["items used"], report.counted["votes used"], len(report.annotators)
     said = [f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item, of {k:,} annotator{'s' * (k > 1)}."]
+    if report.classes:
+        said.append(report.classes)
     if report.worth:
         said += _lean_and_floor(report, report.worth)
     elif report.trusted and not report.truth:
@@ -314,6 +316,7 @@ def set_aside(report: "VoteReport") -> tuple[str, ...]:
 def methods(report: "VoteReport") -> str:
     """A paragraph for a paper."""
     counted, p = report.counted, len(report.fit.coef) - 1
+    against = " against all others" if report.classes else ""
     fit = (
         "with a ridge penalty chosen by five-fold cross-validation; alpha0 and the posteriors of items rest on predictions "
         "from other folds"
@@ -325,8 +328,8 @@ def methods(report: "VoteReport") -> str:
     said = [
         f"We analysed {counted['votes used']:,} votes of {len(report.annotators):,} annotators on {counted['items used']:,} "
         f"items with softlabel {report.made['version']} (seed {report.made['seed']}).",
-        f"A logistic regression of the class {report.positive!r} on {p} feature{'s' * (p > 1)} was fitted to the pooled votes "
-        f"{fit}.",
+        f"A logistic regression of the class {report.positive!r}{against} on {p} feature{'s' * (p > 1)} was fitted to the "
+        f"pooled votes {fit}.",
     ]
     if not np.isnan(report.alpha0.value):
         interval = "" if report.alpha0_lacks else ", with an interval from the likelihood adjusted as by Cox and Reid (1987)"
