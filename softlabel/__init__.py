@@ -29,7 +29,7 @@ from softlabel.labellers import LabellerFindings, examine_labellers
 from softlabel.logistic import fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
-from softlabel.report import VoteReport, analyse_votes
+from softlabel.report import AgreementReport, VoteReport, analyse_votes
 from softlabel.separation import find_separation
 from softlabel.validation import ConvergenceWarning, SeparationWarning
 from softlabel.vote_models import (
@@ -55,6 +55,7 @@ from softlabel.worth import (
 __version__ = "0.2.0"
 
 __all__ = [
+    "AgreementReport",
     "Alpha0Fit",
     "BatchFit",
     "BudgetSplit",

@@ -1,12 +1,16 @@
 """Reports on votes: right numbers, forms of input, errors that name the row, and a page that stands alone."""
 
 import contextlib
+import dataclasses
 import functools
 import json
 import os
 import re
 import subprocess
 import sys
+import time
+from datetime import date
+from importlib.metadata import version
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,7 +38,7 @@ from softlabel import (
 )
 from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
-from softlabel.report import buying, items, parts, penalised
+from softlabel.report import buying, figures, items, page, parts, penalised
 from softlabel.report.agreement import agreement, krippendorff, without_features
 from softlabel.report.command import main
 from softlabel.report.parts import CHAPTER, Interval
@@ -1168,6 +1172,87 @@ def test_the_page_stands_alone():
     assert soup.html["lang"] == "en" and "color-scheme: light dark" in html and "@media print" in html
     assert html == the_report().to_html()
     assert len(html) < 500_000
+
+
+def test_the_top_of_the_page_says_what_it_is_about_and_answers_three_questions():
+    report = dataclasses.replace(the_report(), files={"votes": "my<votes>.csv", "features": "f.csv"})
+    soup = BeautifulSoup(report.to_html(), "html.parser")
+    top = soup.find(class_="note").get_text()
+    for fact in ("votes: my<votes>.csv", "features: f.csv", "positive class: yes", date.today().isoformat(), "seed: 0"):
+        assert fact in top
+    assert f"softlabel {version('softlabel')}" in top
+    assert [dt.get_text() for dt in soup.find_all("dt")] == ["Can I use these votes?", "What are they worth?", "What next?"]
+    answers = [dd.get_text() for dd in soup.find_all("dd")]
+    plain = [re.sub(r"https://\S+", "", text).split() for text in report.headline]
+    assert all(set(words) <= set(answer.split()) for words, answer in zip(plain, answers))
+    assert soup.find("blockquote").get_text() == report.methods
+    for seed, said in (
+        (None, "none: other draws each time"),
+        (np.random.default_rng(0), "a generator of the caller"),
+        (7, "7"),
+    ):
+        assert analyse_votes(WIDE, X, positive="yes", rng=seed).made["seed"] == said
+
+
+def test_every_chapter_that_is_named_is_there_under_its_title():
+    site = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["html"]["baseurl"]
+    assert f"{site}book/" == parts.BOOK
+    for name, title in page.TITLES.items():
+        assert f"\n# {title}\n" in (ROOT / "book" / f"{name}.md").read_text("utf8")
+    sources = "".join(path.read_text("utf8") for path in (ROOT / "softlabel" / "report").glob("*.py"))
+    named = set(re.findall(r"\{BOOK\}([a-z0-9_/]+)\.html", sources))
+    assert named <= set(page.TITLES) and len(named) > 4
+
+
+def test_terms_are_explained_where_they_stand():
+    soup = BeautifulSoup(the_report().to_html(), "html.parser")
+    for section, terms in {
+        "What the votes are worth": ("Alpha0 says", "Lean:", "Scale:", "Tilt:", "counted in true labels"),
+        "Items to look at again": ("Posterior:", "Given votes:", "Doubt:", "Disagreement:"),
+        "Annotators": ("interchangeable", "Slope:"),
+        "Coefficients": ("Log-odds:",),
+        "Does the rule fit the votes?": ("Reliability:",),
+    }.items():
+        text = soup.find("h2", string=section).parent.get_text(" ")
+        assert all(term in text for term in terms), section
+
+
+def test_methods_say_what_was_done():
+    said = the_report().methods
+    for words in (
+        "600 votes of 5 annotators on 120 items",
+        "'yes' on 2 features",
+        "maximum likelihood",
+        "Cox and Reid",
+        "level 95%",
+    ):
+        assert words in said
+    assert "120 true labels" in said and "ridge" in embedded()[0].methods
+    separated = WIDE.apply(lambda votes: np.where(X["size"] > 0, "yes", "no"))
+    assert "Firth" in analyse_votes(separated, X, positive="yes").methods
+
+
+def test_the_reliability_of_the_true_labels_by_hand():
+    frame = figures.true_shares(the_report())
+    order = the_report().used["posterior"].sort_values(kind="stable").index
+    for k, group in enumerate(np.array_split(order, 5)):
+        assert frame.loc[k, "items"] == 24 and frame.loc[k, "share"] == TRUTH[group].mean()
+
+
+def test_large_tables_take_little_time():
+    """120,000 votes of 300 annotators in ten seconds of one processor, and no more than in proportion to fewer."""
+    times = []
+    for n in (6_000, 24_000):
+        x, wide, _ = simulate(n=n, seed=1)
+        long = as_long(wide)
+        long["annotator"] = "w" + (long["annotator"].str[1:].astype(int) + 5 * (long["item"].str[1:].astype(int) % 60)).astype(
+            str
+        )
+        start = time.process_time()
+        report = analyse_votes(long, x, positive="yes")
+        times.append(time.process_time() - start)
+        assert len(report.annotators) == 300 and report.counted["votes used"] == 5 * n
+    assert times[1] < 10 and times[1] < 8 * max(times[0], 0.2)
 
 
 def test_strings_of_the_tables_are_escaped():

@@ -116,7 +116,7 @@ CALLS = {
     "analyse_votes": (
         sl.analyse_votes,
         dict(votes=REPORT, features=pd.DataFrame({"size": [1, 3, 2, 5, 4, 6]}), positive="y", truth=None, columns=None)
-        | dict(repeats="first", cost_item=1.0, cost_vote=1.0, level=0.9, rng=0),
+        | dict(repeats="first", cost_item=1.0, cost_vote=1.0, cost_truth=2.0, level=0.9, pseudonyms=False, rng=0),
     ),
 }
 

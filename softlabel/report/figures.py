@@ -95,7 +95,7 @@ def reliability(report: "VoteReport") -> Picture:
         ax.errorbar(
             100 * expected, 100 * observed, 100 * Z * error, fmt="o", color=BLUE, markersize=4, capsize=2, label="votes"
         )
-        true = _true_shares(report)
+        true = true_shares(report)
         if len(true):
             reach = 100 * Z * np.sqrt(true["share"] * (1 - true["share"]) / true["items"])
             x, y = 100 * true["expected"], 100 * true["share"]
@@ -115,7 +115,7 @@ def reliability(report: "VoteReport") -> Picture:
     return Picture(figure, alt, caption)
 
 
-def _true_shares(report: "VoteReport") -> pd.DataFrame:
+def true_shares(report: "VoteReport") -> pd.DataFrame:
     """Share of positive truths in up to five groups of posterior, of items used."""
     known = report.used.dropna(subset=["truth"]) if "truth" in report.items else report.used[:0]
     if not len(known):
