@@ -30,6 +30,7 @@ from softlabel.report.penalised import PenalisedFit, fit_penalised, needs_penalt
 from softlabel.report.result import VoteReport
 from softlabel.report.votes_alone import OF_FINDINGS, AgreementReport, analyse_agreement
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
+from softlabel.two_way import Who
 from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed, same
 from softlabel.vote_models import variance_inflation
 from softlabel.worth import FEW
@@ -187,7 +188,7 @@ def analyse_votes(
         agreement=seen,
         agreement_lacks=why,
         fit=fit,
-        coefficients=_coefficients(fit, level),
+        coefficients=parts.coefficients(fit, X, counts, Who(used.item, used.annotator, used.positive), level),
         alpha0=alpha0,
         alpha0_lacks=lacks,
         overdispersion=test,
@@ -217,12 +218,6 @@ def _posterior(fit: LogisticFit | PenalisedFit, items: pd.DataFrame, tau: Array,
     row = items.index.get_indexer(X.index)
     posterior[row[row >= 0]] = tau[row >= 0]
     return posterior
-
-
-def _coefficients(fit: LogisticFit | PenalisedFit, level: float) -> pd.DataFrame:
-    if isinstance(fit, LogisticFit):
-        return fit.summary(level=level)
-    return pd.DataFrame({"coef": fit.coef}, index=pd.Index(["intercept", *fit.feature_names], name="feature"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +289,6 @@ def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", po
     items = pd.DataFrame({"votes": m, "positive": s, "status": status}, index=index)
     if labels is not None:
         items["truth"] = np.r_[read_truth(labels, X.index, table.labels, positive), np.full(len(extra), np.nan)]
-        _must_mean_one_thing(labels.dropna().astype(object), table.labels, positive)
     if (status[m > 0] == "no features").all():
         raise ValueError(
             f"no item of votes is in features: votes have items {listed(table.items[:3])}, features "
@@ -303,19 +297,6 @@ def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", po
     if not (status == "used").any():
         raise ValueError("no item has both a vote and all its features")
     return _Joined(table, items, row, X)
-
-
-def _must_mean_one_thing(truth: "pd.Series[Any]", words: list[Any], positive: object) -> None:
-    """Where truth is in other words than the votes, 1 is the positive class; not so if the votes' word for it is like 0."""
-    if truth.isin(words).all():
-        return
-    for word in words:
-        number, what = (0, "positive") if same(word, positive) else (1, "negative")
-        if str(word).lower().removesuffix(".0") in (str(number), str(bool(number)).lower()):
-            raise ValueError(
-                f"truth of item {truth.index[0]!r} is {truth.iloc[0]!r}, where 1 would stand for the positive class, but the "
-                f"votes' label of the {what} class is {word!r}: write truth in the labels of the votes ({listed(words)})"
-            )
 
 
 def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
@@ -363,6 +344,6 @@ def _counted(data: _Joined) -> dict[str, int]:
         "items used": len(data.X),
         **{f"items with {what}": int(status.get(what, 0)) for what in ("no votes", "no features", "incomplete features")},
         "annotators": len(table.annotators),
-        "annotators without a vote": getattr(table, "n_silent", 0),
+        "annotators without a vote": table.n_silent,
         "contradictory repeats": table.n_contradictions,
     }

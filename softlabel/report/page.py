@@ -317,11 +317,18 @@ def _coefficients(report: "VoteReport") -> str:
         return _table(few, f"The largest of {len(report.coefficients):,} coefficients, shrunk by a penalty") + _note(
             "Without errors and intervals: those of a penalised fit hold nothing."
         )
+    two_way = "t" in report.coefficients
+    over = "over items and annotators" if two_way else "over items"
+    others = (
+        "They hold for these annotators as a sample of others like them; with few, that is known roughly."
+        if two_way
+        else "They say nothing about annotators other than these."
+    )
     return _table(
-        report.coefficients, f"Change of the log-odds of {report.positive!r} for one unit of a feature, with sandwich errors"
+        report.coefficients, f"Change of the log-odds of {report.positive!r} for one unit of a feature, with errors {over}"
     ) + _note(
-        "Log-odds: 0 is a probability of one half, 1 of 73%, 2 of 88%. Errors and intervals are over items. They say nothing "
-        f"about annotators other than these. {BOOK}beyond/06_correlated_errors.html"
+        f"Log-odds: 0 is a probability of one half, 1 of 73%, 2 of 88%. Errors and intervals are {over}. {others} "
+        f"{BOOK}beyond/06_correlated_errors.html"
     )
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, fdtrc, ndtri
+from scipy.special import chdtrc, fdtrc, ndtri, stdtr, stdtrit
 
 from softlabel.fits import LogisticFit, LogisticRule
 from softlabel.overdispersion import (
@@ -16,6 +16,7 @@ from softlabel.overdispersion import (
     overdispersion_test,
     rarer_items,
 )
+from softlabel.two_way import Who, between_annotators
 from softlabel.validation import Array
 from softlabel.vote_models import dm_logpmf, share_in_band
 from softlabel.worth import TruthWarning, WorthOfVotes, worth_of_votes
@@ -23,6 +24,7 @@ from softlabel.worth import TruthWarning, WorthOfVotes, worth_of_votes
 BOOK = "https://harmless-label-noise.github.io/harmless-label-noise/book/"
 CHAPTER = f"{BOOK}beyond/10_real_votes.html"
 SMALLEST = 1e-9  # alpha0 of unanimous votes, for probabilities
+MOST_PRODUCTS = 10**8  # of features, of all items, for errors over annotators
 HIGHEST = 0.95  # leverage of an item, above which its residual says nothing
 MOST = 1e6  # true labels, beyond which an end of an interval is no number
 
@@ -117,6 +119,27 @@ def direct_efficiency(fit: LogisticFit, X: pd.DataFrame, tau: Array) -> float:
     to_standard[0, 1:] = mean
     cov = to_standard @ fit.cov() @ to_standard.T
     return float(np.exp(-(np.linalg.slogdet(information)[1] + np.linalg.slogdet(cov)[1]) / len(cov)))
+
+
+def coefficients(fit: LogisticRule, X: pd.DataFrame, counts: Array, who: Who, level: float) -> pd.DataFrame:
+    """Coefficients with errors over items and annotators, where two or more are known; else over items.
+
+    A t quantile with L - 1 degrees of freedom for L annotators, whose part of the variance is estimated from L numbers. A
+    penalised fit has no errors, and one of separated votes those of its penalised likelihood.
+    """
+    if not isinstance(fit, LogisticFit):
+        return pd.DataFrame({"coef": fit.coef}, index=pd.Index(["intercept", *fit.feature_names], name="feature"))
+    table, L = fit.summary(level=level), len(np.unique(who.annotator))
+    if fit.separation != "none" or L < 2 or len(X) * len(fit.coef) ** 2 > MOST_PRODUCTS:
+        return table
+    cov = fit.cov() + between_annotators(X.to_numpy(), fit.coef, counts, who)
+    table["stderr"] = np.sqrt(np.maximum(np.diag(cov), 0))
+    with np.errstate(divide="ignore", invalid="ignore"):  # no residual at all
+        table["z"] = table["coef"] / table["stderr"]
+    table["pvalue"] = 2 * stdtr(L - 1, -np.abs(table["z"].to_numpy()))
+    reach = -stdtrit(L - 1, (1 - level) / 2) * table["stderr"]
+    table["lower"], table["upper"] = table["coef"] - reach, table["coef"] + reach
+    return table.rename(columns={"z": "t"})
 
 
 def overdispersion(

@@ -228,7 +228,7 @@ def _counted(table: VoteTable, counts: Array) -> dict[str, int]:
         "items": len(table.items),
         "items with no votes": int((counts.sum(axis=1) == 0).sum()),
         "annotators": len(table.annotators),
-        "annotators without a vote": getattr(table, "n_silent", 0),
+        "annotators without a vote": table.n_silent,
         "contradictory repeats": table.n_contradictions,
     }
 

@@ -316,6 +316,7 @@ def set_aside(report: "VoteReport") -> tuple[str, ...]:
 def methods(report: "VoteReport") -> str:
     """A paragraph for a paper."""
     counted, p = report.counted, len(report.fit.coef) - 1
+    annotators = " and annotators (Cameron, Gelbach and Miller, 2011)" if "t" in report.coefficients else ""
     against = " against all others" if report.classes else ""
     fit = (
         "with a ridge penalty chosen by five-fold cross-validation; alpha0 and the posteriors of items rest on predictions "
@@ -323,7 +324,7 @@ def methods(report: "VoteReport") -> str:
         if report.penalised
         else "by Firth's penalised likelihood, as the features separate the votes"
         if report.separation != "none"
-        else "by maximum likelihood, with sandwich standard errors over items"
+        else f"by maximum likelihood, with sandwich standard errors over items{annotators}"
     )
     said = [
         f"We analysed {counted['votes used']:,} votes of {len(report.annotators):,} annotators on {counted['items used']:,} "
