@@ -34,12 +34,12 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "experiments": STATISTICS | {"datasets"},
     "belief": {"validation"},
     "worth": STATISTICS | {"tables", "belief"},
-    "exchangeable": {"validation"},
-    "labeller_faults": {"validation", "exchangeable"},
-    "feature_faults": {"validation", "exchangeable"},
+    "exchangeable": set(),
+    "labeller_faults": {"exchangeable"},
+    "feature_faults": {"exchangeable"},
+    "labeller_search": {"exchangeable", "labeller_faults", "feature_faults"},
     "labeller_words": set(),
-    "labeller_search": {"validation", "exchangeable", "labeller_faults", "feature_faults", "labeller_words"},
-    "labellers": STATISTICS | {"tables", "exchangeable", "labeller_search"},
+    "labellers": STATISTICS | {"tables", "exchangeable", "labeller_search", "labeller_words"},
     "classifier": STATISTICS | {"worth"},
 }
 MAY_IMPORT["report"] = MAY_IMPORT["book"] = set(MAY_IMPORT)
