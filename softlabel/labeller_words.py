@@ -13,8 +13,8 @@ SQUARE = (
 )
 AGAINST = "About {share:.0%} of the annotators vote against the others."
 LIKE_GUESSERS = "About {share:.0%} of the annotators vote like guessers."
-SURELY = "{named} of {all} with a probability above {sure:.0%}: {who}."
-NOBODY_SURELY = "None of {all} with a probability above {sure:.0%}."
+SURELY = "{named} of {all} do so with a probability above {sure:.0%} ({who})."
+NOBODY_SURELY = "None of {all} does so with a probability above {sure:.0%}."
 # By kind, or by kind and case; ``who`` are the names, the rest are fields of the finding and facts of its own.
 SENTENCES = {
     "repeated items": "{share:.0%} of the items are nearly the same as another in all features, far nearer than neighbours "
