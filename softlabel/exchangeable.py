@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, logit, ndtr
 
-from softlabel.validation import Array
-
 CLIP = 0.01  # no prediction of a vote is surer
 DOUBT = 0.5  # penalty on the distance of an intercept from the logit of the share of positive votes
+# Types are named here and not imported, so that a long study does not become stale with the wording of an error.
+Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 

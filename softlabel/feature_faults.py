@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import bdtrc, chdtrc, expit, fdtrc, logit, ndtr
 
-from softlabel.exchangeable import Panel, Prediction, agreement_weights, ridge, saddlepoint, together
-from softlabel.validation import Array
+from softlabel.exchangeable import Array, Panel, Prediction, agreement_weights, ridge, saddlepoint, together
 
 SAME = 0.97  # correlation of a feature with votes, from which it is said to be made of them
 ENOUGH = 20  # items of the rarer class for each coefficient, below which a model is not tested

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import gammaincc, gammaln, ndtr, ndtri, softmax
 
 from softlabel.exchangeable import (
+    Array,
     Codes,
     Flags,
     Panel,
@@ -25,7 +26,6 @@ from softlabel.exchangeable import (
     predict,
     together,
 )
-from softlabel.validation import Array
 
 MOST_PAIRED = 30  # annotators that are compared pair by pair; more are a crowd
 MINORITY = 0.35  # of a camp, below which it is called reversed

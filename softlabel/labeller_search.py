@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from softlabel import feature_faults, labeller_faults
+import softlabel.feature_faults as feature_faults  # a study becomes stale with all that `from softlabel` would bring
+import softlabel.labeller_faults as labeller_faults
 from softlabel.exchangeable import Panel, Prediction, Slopes, agreement_weights, deviation, follow, of_others, predict
-from softlabel.labeller_words import SENTENCES
-from softlabel.validation import listed
 
 NOTHING = 0.005  # chance, if labels mean nothing, above which neither features nor agreement are a sign that they do
 # Chance of each step to accuse anybody, or what was done with the votes, if annotators are interchangeable: .01 together.
@@ -27,24 +26,8 @@ LEVELS = {
 OF_THE_MEAN = 0.005  # the same of each of the two tests of the model of the mean, which accuse nobody
 
 
-class Finding(NamedTuple):
-    """One thing that :func:`examine_labellers` has found.
-
-    Attributes
-    ----------
-    kind : str
-        What it is, as in the notes of :func:`examine_labellers`.
-    who : tuple
-        Annotators whom it is about.
-    feature : str or None
-        The feature that it is about.
-    size, share : float
-        How large it is, and how much of the table it is about: see the notes of :func:`examine_labellers`.
-    pvalue : float
-        Chance of anything as strange by this step, if annotators are interchangeable (of the two for "no sign": the smaller).
-    text : str
-        A sentence or two, with what cannot be known.
-    """
+class Seen(NamedTuple):
+    """A finding before it is put into words, as a case of its kind and with the facts that these words need."""
 
     kind: str
     who: tuple[Any, ...]
@@ -52,7 +35,8 @@ class Finding(NamedTuple):
     size: float
     share: float
     pvalue: float
-    text: str
+    case: str
+    facts: dict[str, Any]
 
 
 class Search:
@@ -60,7 +44,7 @@ class Search:
 
     def __init__(self, panel: Panel, annotators: "pd.Index[Any]", names: list[str], rng: np.random.Generator) -> None:
         self.panel, self.annotators, self.names, self.rng = panel, annotators, list(names), rng
-        self.found: list[Finding] = []
+        self.found: list[Seen] = []
         self.out: dict[int, str] = {}
         self.against: dict[int, float] = {}
         self.not_looked_at: list[str] = []
@@ -78,12 +62,10 @@ class Search:
         share: float = np.nan,
         **facts: Any,
     ) -> None:
-        """A finding, in words; ``share`` is that of the annotators whom it is about unless it is another."""
+        """A finding; ``share`` is that of the annotators whom it is about unless it is another."""
         names, name = self.named(who), None if feature is None else self.names[feature]
         share = len(names) / self.n if names and np.isnan(share) else share
-        sentence = SENTENCES[f"{kind}, {case}" if case else kind]
-        text = sentence.format(who=listed(names), feature=name, size=size, share=share, **facts)
-        self.found.append(Finding(kind, names, name, float(size), float(share), float(min(pvalue, 1.0)), text))
+        self.found.append(Seen(kind, names, name, float(size), float(share), float(min(pvalue, 1.0)), case, facts))
 
     def named(self, who: Iterable[int]) -> tuple[Any, ...]:
         return tuple(self.annotators[list(who)].tolist())
@@ -182,8 +164,8 @@ class Search:
             case="by a majority" if len(one) > len(other) > 1 else "",
             size=phi[np.ix_(one, other)].mean(),
             share=len(other) / self.n,
-            one=listed(self.named(one)),
-            other=listed(self.named(other)),
+            one=self.named(one),
+            other=self.named(other),
         )
 
     def accuse(self, kind: str, who: int, size: float, pvalue: float, case: str = "", **facts: Any) -> None:
@@ -202,9 +184,8 @@ class Search:
             who, share = crowd.named(column), float(crowd.shares[column])
             if not len(who) and share < labeller_faults.SOME:
                 continue
-            surely = f"{len(who) or 'None'} of {self.n} with a probability above {labeller_faults.SURELY:.0%}"
-            surely += f": {listed(self.named(who))}." if len(who) else "."
-            self.add(kind, min(chances), who, case="in a crowd", share=share, surely=surely)
+            case = "in a crowd" if len(who) else "in a crowd, nobody surely"
+            self.add(kind, min(chances), who, case=case, share=share, named=len(who), all=self.n, sure=labeller_faults.SURELY)
         if not self.out and chances[1] < LEVELS["crowd"]:
             self.add("leans", chances[1], case="in a crowd")
 
@@ -252,9 +233,10 @@ class Search:
             return
         core = self.core
         leak = feature_faults.tilted_feature(core, self.prediction(), LEVELS["feature of one"])
-        # Votes repel each other because of one's, too; of all, also those of the others do.
-        others = self.core.without([leak.who]) if leak else core
-        chance = feature_faults.consensus_as_feature(others, predict(others), LEVELS["consensus"])
+        # Votes repel each other because of one's, too; if the feature knows all of them, also those of the others do.
+        gone = [*self.out, *([leak.who] if leak else [])]
+        others = self.panel.without(gone)
+        chance = feature_faults.consensus_as_feature(others, self.prediction(gone), LEVELS["consensus"])
         if chance is not None:
             k, correlation = feature_faults.nearest_to_shares(core)
             self.add("consensus as feature", chance, feature=k, size=correlation)

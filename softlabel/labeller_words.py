@@ -11,6 +11,10 @@ SQUARE = (
     "The log-odds of the votes are not linear in {feature!r}: add its square (with a coefficient of about {size:z.2f}, if "
     "the feature has standard deviation 1)."
 )
+AGAINST = "About {share:.0%} of the annotators vote against the others."
+LIKE_GUESSERS = "About {share:.0%} of the annotators vote like guessers."
+SURELY = "{named} of {all} do so with a probability above {sure:.0%} ({who})."
+NOBODY_SURELY = "None of {all} does so with a probability above {sure:.0%}."
 # By kind, or by kind and case; ``who`` are the names, the rest are fields of the finding and facts of its own.
 SENTENCES = {
     "repeated items": "{share:.0%} of the items are nearly the same as another in all features, far nearer than neighbours "
@@ -28,10 +32,12 @@ SENTENCES = {
     "majority is not evidence of being right.",
     "reversed": "{who} votes against the others: the labels are reversed, or answer another question. (Slope {size:z.1f} on "
     "what the others predict, where theirs is 1.)",
-    "reversed, in a crowd": "About {share:.0%} of the annotators vote against the others. {surely}",
+    "reversed, in a crowd": f"{AGAINST} {SURELY}",
+    "reversed, in a crowd, nobody surely": f"{AGAINST} {NOBODY_SURELY}",
     "guessing": "{who} shows next to nothing of what the others see (slope {size:z.1f}, theirs is 1): far weaker, or "
     "guessing, and says yes to {yes:.0%}.",
-    "guessing, in a crowd": "About {share:.0%} of the annotators vote like guessers. {surely}",
+    "guessing, in a crowd": f"{LIKE_GUESSERS} {SURELY}",
+    "guessing, in a crowd, nobody surely": f"{LIKE_GUESSERS} {NOBODY_SURELY}",
     "leans": "{who} says yes {how} often than the others on the same items, by {distance:.1f} in log-odds ({yes:.0%} of "
     "votes, where the others have {others:.0%}).",
     "leans, one of two": "{who} says yes {how} often than the other on the same items, by {distance:.1f} in log-odds "

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr
 
 from softlabel.exchangeable import Panel, standardise
-from softlabel.labeller_search import Finding, Search
+from softlabel.labeller_search import Search, Seen
+from softlabel.labeller_words import SENTENCES
 from softlabel.tables import VoteTable, by_item, read_votes
 from softlabel.validation import Array, as_features, as_rng, listed
 
@@ -178,6 +179,40 @@ def dawid_skene(
 # ------------------------------------------------------------------ all faults
 
 
+class Finding(NamedTuple):
+    """One thing that :func:`examine_labellers` has found.
+
+    Attributes
+    ----------
+    kind : str
+        What it is, as in the notes of :func:`examine_labellers`.
+    who : tuple
+        Annotators whom it is about.
+    feature : str or None
+        The feature that it is about.
+    size, share : float
+        How large it is, and how much of the table it is about: see the notes of :func:`examine_labellers`.
+    pvalue : float
+        Chance of anything as strange by this step, if annotators are interchangeable (of the two for "no sign": the smaller).
+    text : str
+        A sentence or two, with what cannot be known.
+    """
+
+    kind: str
+    who: tuple[Any, ...]
+    feature: str | None
+    size: float
+    share: float
+    pvalue: float
+    text: str
+
+
+def _in_words(seen: Seen) -> Finding:
+    """With its sentence, in which annotators are listed."""
+    facts = {key: listed(fact) if isinstance(fact, tuple) else fact for key, fact in (seen._asdict() | seen.facts).items()}
+    return Finding(*seen[:6], SENTENCES[f"{seen.kind}, {seen.case}" if seen.case else seen.kind].format(**facts))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LabellerFindings:
     """Answer of :func:`examine_labellers`.
@@ -293,7 +328,9 @@ def examine_labellers(
     panel = Panel(table.item[first], table.annotator[first], y, standardise(x), len(table.annotators))
     search = Search(panel, table.annotators, names, rng)
     search.run()
-    return LabellerFindings(tuple(search.found), search.table(), tuple(search.not_looked_at), panel.n_items, len(panel.y))
+    return LabellerFindings(
+        tuple(map(_in_words, search.found)), search.table(), tuple(search.not_looked_at), panel.n_items, len(panel.y)
+    )
 
 
 def _features(X: ArrayLike | None, items: "pd.Index[Any]", in_order: bool) -> tuple[Array, list[str]]:

@@ -37,12 +37,12 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "two_way": {"validation", "fits", "tables"},
     "belief": {"validation", "two_way"},
     "worth": STATISTICS | {"belief", "two_way"},
-    "exchangeable": {"validation"},
-    "labeller_faults": {"validation", "exchangeable"},
-    "feature_faults": {"validation", "exchangeable"},
+    "exchangeable": set(),
+    "labeller_faults": {"exchangeable"},
+    "feature_faults": {"exchangeable"},
+    "labeller_search": {"exchangeable", "labeller_faults", "feature_faults"},
     "labeller_words": set(),
-    "labeller_search": {"validation", "exchangeable", "labeller_faults", "feature_faults", "labeller_words"},
-    "labellers": STATISTICS | {"tables", "exchangeable", "labeller_search"},
+    "labellers": STATISTICS | {"tables", "exchangeable", "labeller_search", "labeller_words"},
     "classifier": STATISTICS | {"worth"},
 }
 MAY_IMPORT["report"] = MAY_IMPORT["book"] = set(MAY_IMPORT)

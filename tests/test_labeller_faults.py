@@ -128,6 +128,14 @@ def test_interchangeable_annotators_are_no_camps():
     assert sum(f is not None for f in found) <= 20  # 99.9% quantile of a binomial of 200 with .05
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_two_are_opposed_if_each_goes_against_the_other(seed):
+    panel = drawn(seed, n=400, J=2, alpha0=1e9)[0]
+    assert faults.opposed(panel.turned([1])) < 1e-4
+    assert faults.opposed(panel) > 0.5
+    assert min(faults.opposed(coins(panel, who)) for who in (0, 1)) > 0.01  # whose slope may be anything beside a coin
+
+
 # ------------------------------------------------------------------ one by one
 
 
@@ -368,6 +376,17 @@ def test_guesses_have_their_shares():
         found = features.guesses(guessed, predict(guessed), 0.003)
         assert found.positive == pytest.approx(lo, abs=0.03) and found.negative == pytest.approx(hi, abs=0.03)
     assert features.guesses(panel, predict(panel), 0.003) is None
+
+
+def test_guesses_far_from_one_end_are_those_of_a_coin():
+    """With a rare class nothing is known of a ceiling: two rates are not told apart."""
+    panel, _ = drawn(23, n=6000, alpha0=1e9, beta=0.8)
+    draw = np.random.default_rng(0)
+    rare = draw.random(len(panel.y)) < expit(1.6 * panel.x.sum(axis=1) - 5)[panel.item]
+    y = np.where(draw.random(len(panel.y)) < 0.04, draw.random(len(panel.y)) < 0.5, rare)
+    guessed = changed(panel, range(5), y)
+    found = features.guesses(guessed, predict(guessed), 0.005)
+    assert found.positive == found.negative == pytest.approx(0.02, abs=0.006)
 
 
 def test_a_missing_square():

@@ -20,7 +20,7 @@ FORMULAS = "efficiency budget vote_models normal overdispersion joint logistic f
 
 # Functions of these modules that state no formula of their own, and what they do instead.
 WITHOUT = {
-    "call another": "LogisticFit.cov alpha0_interval dm_logpmf estimate_alpha0 examine examine_labellers overdispersion"
+    "call another": "LogisticFit.cov alpha0_interval dm_logpmf estimate_alpha0 examine_labellers overdispersion"
     " prediction_band sample_probabilities sample_votes score_and_information",
     "search for the root or the maximum of another": "best_omega newton unexplained",
     "arrange numbers": "Panel.cast Panel.m Panel.matrix Panel.n_items Panel.only Panel.s Panel.share Panel.total Panel.turned"
@@ -37,7 +37,7 @@ def functions():
     for name in (*FORMULAS, "report.parts"):
         module = importlib.import_module(f"softlabel.{name}")
         for thing in list(vars(module).values()):
-            if getattr(thing, "__module__", "") != module.__name__ or thing.__name__.startswith("_"):
+            if getattr(thing, "__module__", "") != module.__name__ or getattr(thing, "__name__", "_").startswith("_"):
                 continue
             if inspect.isfunction(thing):
                 yield thing.__name__

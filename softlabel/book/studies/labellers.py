@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from softlabel.exchangeable import Panel, standardise
+from softlabel.exchangeable import Array, Panel, standardise
 from softlabel.labeller_search import Search
-from softlabel.validation import Array
-from softlabel.vote_models import sample_probabilities
 
 ACCUSE_NOBODY = {"no sign", "guesses by all", "square missing"}
 
@@ -90,7 +88,8 @@ def draw(annotators: int, votes: str, n: int, p: int, share: float, alpha0: floa
 
 
 def cast(table: Table, tau: Array) -> None:
-    table.chance = sample_probabilities(np.column_stack([tau, 1 - tau]), table.alpha0, table.rng)[:, 0]
+    alpha0 = min(table.alpha0, 1e12)
+    table.chance = table.rng.beta(alpha0 * tau, alpha0 * (1 - tau))
     table.y = table.rng.random(table.who.shape) < table.chance[:, None]
 
 
@@ -294,7 +293,7 @@ def tables_of(table: str, annotators: int, p: int) -> int:
 
 
 def judge(table: Table, found: Any) -> dict[str, float]:
-    """Whether all faults were found, how many good annotators were accused, and what else was said that is not so."""
+    """Whether all faults were found (without any: nothing), how many good annotators were accused, and what else was said."""
     bad = {who for names in table.bad.values() for who in names}
     crowd = table.n_annotators > 30
     accusing = [f for f in found if f.kind not in ACCUSE_NOBODY]
@@ -308,6 +307,7 @@ def judge(table: Table, found: Any) -> dict[str, float]:
         complete &= f.kind != "contradiction" or table.side in (smaller, set(f.who) - smaller)
         complete &= f.kind != "leans" or f.size > 0
     strange = kinds - table.kinds - set(table.bad)
+    complete &= bool(table.kinds or table.bad) or not strange - ACCUSE_NOBODY
     sizes = {kind: [f.share for f in found if f.kind == kind] for kind in ("guessing", "guesses by all")}
     size = sizes["guessing" if crowd else "guesses by all"]
     named = len(wanted & said) / len(wanted) if crowd and wanted else float("nan")
