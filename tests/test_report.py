@@ -38,9 +38,10 @@ from softlabel import (
 )
 from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
-from softlabel.report import buying, figures, items, page, parts, penalised
+from softlabel.report import buying, figures, items, parts, penalised
 from softlabel.report.agreement import agreement, krippendorff, without_features
 from softlabel.report.command import main
+from softlabel.report.html import TITLES
 from softlabel.report.parts import CHAPTER, Interval
 from softlabel.vote_models import share_in_band
 
@@ -1197,11 +1198,11 @@ def test_the_top_of_the_page_says_what_it_is_about_and_answers_three_questions()
 def test_every_chapter_that_is_named_is_there_under_its_title():
     site = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["html"]["baseurl"]
     assert f"{site}book/" == parts.BOOK
-    for name, title in page.TITLES.items():
+    for name, title in TITLES.items():
         assert f"\n# {title}\n" in (ROOT / "book" / f"{name}.md").read_text("utf8")
     sources = "".join(path.read_text("utf8") for path in (ROOT / "softlabel" / "report").glob("*.py"))
     named = set(re.findall(r"\{BOOK\}([a-z0-9_/]+)\.html", sources))
-    assert named <= set(page.TITLES) and len(named) > 4
+    assert named <= set(TITLES) and len(named) > 4
 
 
 def test_terms_are_explained_where_they_stand():

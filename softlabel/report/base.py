@@ -6,27 +6,16 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
 from softlabel.labellers import LabellerFindings
-from softlabel.report.parts import Interval
+from softlabel.report.parts import QUESTIONS, Headline, Interval
 from softlabel.validation import optional
 
 SCHEMA = "softlabel report 1"
-
-
-class Headline(NamedTuple):
-    """Three answers in words: can I use these votes, what are they worth, and what next?"""
-
-    use: str
-    worth: str
-    next: str
-
-
-QUESTIONS = Headline("Can I use these votes?", "What are they worth?", "What next?")
 
 
 def made_today(rng: np.random.Generator | int | None) -> dict[str, str]:

@@ -1,43 +1,25 @@
 """A report on votes as HTML: a fragment for notebooks, or a page that needs no other file."""
 
-import io
-import re
-from base64 import b64encode
-from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
-import matplotlib
 import numpy as np
 import pandas as pd
 
 from softlabel.report import figures
-from softlabel.report.base import QUESTIONS, Report
-from softlabel.report.figures import Picture
-from softlabel.report.parts import BOOK, CHAPTER, Interval, equal_number, equal_number_in_words, shown, to_decimals
+from softlabel.report.html import estimates, figure, in_percents, linked, listing, note, table
+from softlabel.report.parts import BOOK, CHAPTER, QUESTIONS, Interval, equal_number, equal_number_in_words, shown, to_decimals
 
 if TYPE_CHECKING:
+    from softlabel.report.base import Report
     from softlabel.report.result import VoteReport
     from softlabel.report.votes_alone import AgreementReport
 
-MOST_ROWS = 50  # of a table on the page
 FIRST = 10  # items to look at
-TITLES = {  # of the chapters that are named
-    "beyond/02_unequal_votes": "Unequal numbers of votes",
-    "beyond/06_correlated_errors": "When errors go together",
-    "beyond/07_small_samples": "How small is too small?",
-    "beyond/08_budget": "How many labellers, how many items?",
-    "beyond/10_real_votes": "Do real votes obey the formula?",
-    "paper/03_group_labels": "From one label to the votes of a group",
-    "paper/05_relative_efficiency": "What votes are worth to the rule",
-    "practice/labellers": "Who votes how",
-    "practice/reading_report": "Reading a report",
-}
-LINK = re.compile(re.escape(BOOK) + r"([a-z0-9_/]+)\.html(?:#[a-z-]+)?")
 
 
-def page(report: Report) -> str:
+def page(report: "Report") -> str:
     """A whole document."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -48,19 +30,19 @@ def page(report: Report) -> str:
     )
 
 
-def fragment(report: Report) -> str:
+def fragment(report: "Report") -> str:
     """What goes into a page or under a cell; every text of the user's is escaped."""
     css = files("softlabel.report").joinpath("report.css").read_text(encoding="utf-8")
     sections = _of_agreement(cast("AgreementReport", report)) if report.kind == "votes" else _of(cast("VoteReport", report))
     sections |= {
-        "What was read": _counts(report) + _list(report.set_aside),
-        "For the methods section": _note("To be pasted into a paper.") + f"<blockquote>{escape(report.methods)}</blockquote>",
+        "What was read": _counts(report) + listing(report.set_aside),
+        "For the methods section": note("To be pasted into a paper.") + f"<blockquote>{escape(report.methods)}</blockquote>",
     }
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{content}\n</section>" for title, content in sections.items())
     return f'<style>{css}</style>\n<div class="softlabel-report">\n{_made(report)}\n{body}\n</div>'
 
 
-def _made(report: Report) -> str:
+def _made(report: "Report") -> str:
     """What this is about, in a line."""
     made = report.made
     facts = [f"{name}: {file}" for name, file in report.files.items()] or ["tables in memory"]
@@ -69,14 +51,14 @@ def _made(report: Report) -> str:
     return f'<p class="note">{escape(" · ".join(facts))}</p>'
 
 
-def _short(report: Report) -> str:
+def _short(report: "Report") -> str:
     """The three answers, and the rest."""
-    asked = "".join(f"<dt>{q}</dt><dd>{_linked(answer)}</dd>" for q, answer in zip(QUESTIONS, report.headline))
-    return f"<dl>{asked}</dl>" + "\n".join(f"<p>{_linked(text)}</p>" for text in report.details)
+    asked = "".join(f"<dt>{q}</dt><dd>{linked(answer)}</dd>" for q, answer in zip(QUESTIONS, report.headline))
+    return f"<dl>{asked}</dl>" + "\n".join(f"<p>{linked(text)}</p>" for text in report.details)
 
 
-def _doubts(report: Report) -> str:
-    return f'<div class="warnings">{_list(report.warnings)}</div>' if report.warnings else "<p>None found.</p>"
+def _doubts(report: "Report") -> str:
+    return f'<div class="warnings">{listing(report.warnings)}</div>' if report.warnings else "<p>None found.</p>"
 
 
 def _of(report: "VoteReport") -> dict[str, str]:
@@ -103,71 +85,26 @@ def _of_agreement(report: "AgreementReport") -> dict[str, str]:
     return {
         "In short": _short(report),
         "Reasons for doubt": _doubts(report),
-        "Items to look at again": _note(
+        "Items to look at again": note(
             "The model of Dawid and Skene (1979) weighs the votes on an item by how well each annotator agrees with all "
             "others elsewhere. Doubt: the probability that the likeliest label is wrong, if the model holds. Next vote: "
             "the probability that one more vote agrees with that label."
         )
-        + _figure(figures.doubt(report.items))
-        + _table(_percent(first, ["doubt", "next vote"]), "Items in most doubt"),
+        + figure(figures.doubt(report.items))
+        + table(in_percents(first, ["doubt", "next vote"]), "Items in most doubt"),
         "Annotators": _annotators(report)
-        + _table(
-            _percent(confusion, report.labels),
+        + table(
+            in_percents(confusion, report.labels),
             "How often each annotator gives each label (columns) to items of each class, by the model of Dawid and Skene",
         ),
     }
 
 
-def _list(texts: tuple[str, ...]) -> str:
-    return f"<ul>{''.join(f'<li>{_linked(text)}</li>' for text in texts)}</ul>" if texts else ""
-
-
-def _linked(text: str) -> str:
-    """Text in which the addresses of chapters are links."""
-    return LINK.sub(lambda found: f'<a href="{found[0]}">{TITLES[found[1]]}</a>', escape(text))
-
-
-def _note(text: str) -> str:
-    return f'<p class="note">{_linked(text)}</p>'
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float | int | np.number) and not isinstance(value, bool):
-        number = float(value)
-        return "" if np.isnan(number) else f"{int(number):,}" if number.is_integer() else shown(number)
-    return "" if value is None else str(value)
-
-
-def _percent(frame: pd.DataFrame, columns: "Iterable[object]") -> pd.DataFrame:
-    """A table with probabilities in percent."""
-    return frame.assign(**{str(c): frame[c].map(lambda p: "" if np.isnan(p) else f"{p:.0%}") for c in columns if c in frame})
-
-
-def _table(frame: pd.DataFrame, caption: str) -> str:
-    """A table in its own box, that scrolls where it is too wide; a keyboard reaches the box."""
-    more = f" (the first {MOST_ROWS} of {len(frame):,})" if len(frame) > MOST_ROWS else ""
-    frame = frame.head(MOST_ROWS)
-    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in [frame.index.name or "", *frame.columns])
-    rows = "".join(
-        f'<tr><th scope="row">{escape(str(label))}</th>{"".join(f"<td>{escape(_cell(v))}</td>" for v in row)}</tr>'
-        for label, *row in frame.astype(object).itertuples(name=None)
-    )
-    label = escape(f"{caption}{more}", quote=True)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table><caption>{label}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _counts(report: Report) -> str:
+def _counts(report: "Report") -> str:
     items = report.items
     votes = (items[items["status"] == "used"] if "status" in items else items)["votes"]
     spread = {f"votes an item, {name}": shown(votes.agg(name)) for name in ("min", "mean", "max")}
-    return _table(pd.DataFrame({"number": {**report.counted, **spread}}).rename_axis("what"), "The tables in numbers")
-
-
-def _estimates(rows: dict[str, tuple[str, str]], caption: str) -> str:
-    return _table(pd.DataFrame(rows, index=["value", "interval"]).T.rename_axis("quantity"), caption)
+    return table(pd.DataFrame({"number": {**report.counted, **spread}}).rename_axis("what"), "The tables in numbers")
 
 
 def _in_two(estimate: Interval, lacks: str = "") -> tuple[str, str]:
@@ -180,12 +117,12 @@ def _in_two(estimate: Interval, lacks: str = "") -> tuple[str, str]:
 def _next(report: "VoteReport") -> str:
     free = "<p>Nothing that is free was found.</p>"
     if report.remedies:
-        free = f"<p>First what costs nothing:</p>{_list(report.remedies)}"
+        free = f"<p>First what costs nothing:</p>{listing(report.remedies)}"
     if not report.trusted or report.mean_doubted:
         return free + "<p>What is best to buy can be told when the table has been mended.</p>"
     truth = "" if report.cost_truth is None else f", a true label {shown(report.cost_truth)}"
     prices = f"an item costs {shown(report.cost_item)}, a vote {shown(report.cost_vote)}{truth}"
-    table = _table(
+    spent = table(
         report.spending.map(lambda x: "unknown" if np.isnan(x) else f"{x:.1%}"),
         f"Gain of information by the price of one more vote on each item, if the mean of the votes is right; {prices}",
     )
@@ -200,7 +137,7 @@ def _next(report: "VoteReport") -> str:
         f"A study that starts afresh with the same money does best with {number} votes an item, and needs some "
         f"{report.min_items:,} items, ten of the rarer class for each coefficient. {BOOK}beyond/08_budget.html"
     )
-    return free + table + _note(prices_are) + _note(afresh)
+    return free + spent + note(prices_are) + note(afresh)
 
 
 def _worth(report: "VoteReport") -> str:
@@ -217,19 +154,19 @@ def _worth(report: "VoteReport") -> str:
         f"{BOOK}paper/03_group_labels.html A vote is counted in true labels that would give as good a rule. "
         f"{BOOK}paper/05_relative_efficiency.html"
     )
-    out = _by_truth(report) + _note(explained)
-    out += _estimates(rows, f"If the mean of the votes is right: with {report.level:.0%} intervals")
+    out = _by_truth(report) + note(explained)
+    out += estimates(rows, f"If the mean of the votes is right: with {report.level:.0%} intervals")
     if lacks:
-        out += _note(f"No interval can be had for alpha0, because {lacks}. {BOOK}beyond/07_small_samples.html")
+        out += note(f"No interval can be had for alpha0, because {lacks}. {BOOK}beyond/07_small_samples.html")
     if np.isfinite(report.efficiency_direct):
-        out += _note(
+        out += note(
             "The scatter of the votes alone, without any model of it, makes an item worth "
             f"{shown(report.efficiency_direct)} true labels."
         )
     if report.overdispersion is not None:
         statistic, p = map(shown, report.overdispersion)
-        out += _note(f"Test that votes on an item are independent, given the features: statistic {statistic}, p = {p}.")
-    return out + _figure(figures.worth(report))
+        out += note(f"Test that votes on an item are independent, given the features: statistic {statistic}, p = {p}.")
+    return out + figure(figures.worth(report))
 
 
 def _by_truth(report: "VoteReport") -> str:
@@ -244,7 +181,7 @@ def _by_truth(report: "VoteReport") -> str:
     rows |= {name: _in_two(to_decimals(estimate)) for name, estimate in mean.items()}
     if len(report.fit.coef) == 2:
         rows["tilt (right: 0)"] = "0", "one feature"
-    return _estimates(rows, f"By {worth.n_truths:,} true labels, with {report.level:.0%} intervals") + _note(
+    return estimates(rows, f"By {worth.n_truths:,} true labels, with {report.level:.0%} intervals") + note(
         "Lean: how much larger the log-odds of the truth are than those of the votes, where votes are in doubt. Scale: below "
         "1 votes are too extreme, above 1 too timid. Tilt: how differently nature and annotators weigh the features. Lean "
         "and tilt make the floor, which no number of votes takes away. True labels must be those of items drawn at random. "
@@ -260,7 +197,7 @@ def _items(report: "VoteReport") -> str:
     contested = by_need[FIRST:].sort_values("disagreement", ascending=False, kind="stable")
     chances = columns[2:]
     return (
-        _note(
+        note(
             "Posterior: the probability of the positive class by the features alone. Given votes: the probability that one "
             "more vote is positive, by features and votes together: (alpha0 tau + s) / (alpha0 + m), where tau is the "
             "posterior and s of m votes are positive; low and high over the interval of alpha0. If the truth is like one "
@@ -268,25 +205,25 @@ def _items(report: "VoteReport") -> str:
             "be what now looks likelier. Disagreement: the probability that two more votes differ, which more votes do "
             "not mend. All items are in the table of items (report.items, --items)."
         )
-        + _table(_percent(by_need.head(FIRST), chances), "Label these again first: one more vote tells most about them")
-        + _table(_percent(contested.head(FIRST), chances), "The most contested of the others: annotators are divided")
+        + table(in_percents(by_need.head(FIRST), chances), "Label these again first: one more vote tells most about them")
+        + table(in_percents(contested.head(FIRST), chances), "The most contested of the others: annotators are divided")
     )
 
 
-def _annotators(report: Report) -> str:
+def _annotators(report: "Report") -> str:
     frame = report.annotators
     out = ""
     if (picture := figures.annotators(frame)) is not None:
-        out = _figure(picture)
+        out = figure(picture)
     if "z positive" not in frame:
-        return out + _table(_percent(frame, [c for c in frame if str(c).startswith("share")]), "Annotators")
+        return out + table(in_percents(frame, [c for c in frame if str(c).startswith("share")]), "Annotators")
     shares = ["positive", "positive of all", "agreement", "agreement of all", "accuracy"]
     frame = frame.sort_values(["finding", "slope"], ascending=[False, True], kind="stable")
-    table = frame[[c for c in ("finding", "votes", *shares, "slope") if c in frame]].round({"slope": 2})
+    shown_columns = frame[[c for c in ("finding", "votes", *shares, "slope") if c in frame]].round({"slope": 2})
     return (
         out
-        + _table(_percent(table, shares), "Annotators, those first of whom something was found")
-        + _note(
+        + table(in_percents(shown_columns, shares), "Annotators, those first of whom something was found")
+        + note(
             "Beside each share stands what interchangeable annotators would have on the same items. Slope: how the votes "
             "follow what features and the others predict; 1 is like the others, 0 not at all, below 0 against them. "
             f"{BOOK}practice/labellers.html"
@@ -297,13 +234,13 @@ def _annotators(report: Report) -> str:
 def _fit(report: "VoteReport") -> str:
     fit = report.goodness_of_fit
     return (
-        _figure(figures.reliability(report))
-        + _note(
+        figure(figures.reliability(report))
+        + note(
             f"Observed against expected votes in {len(fit.calibration)} groups of items: statistic {shown(fit.statistic)} on "
             f"{fit.df} degrees of freedom, p = {shown(fit.pvalue)}: the chance of such differences if the rule is right."
         )
-        + _figure(figures.histogram(report))
-        + _note(
+        + figure(figures.histogram(report))
+        + note(
             f"In the 95% band of the model lie {fit.share_in_band:.1%} of the items; the band holds at least 95%, because "
             "votes are whole numbers."
         )
@@ -314,7 +251,7 @@ def _coefficients(report: "VoteReport") -> str:
     if report.penalised:
         largest = report.coefficients.iloc[1:]["coef"].abs().sort_values(ascending=False).index[:FIRST]
         few = report.coefficients.loc[largest]
-        return _table(few, f"The largest of {len(report.coefficients):,} coefficients, shrunk by a penalty") + _note(
+        return table(few, f"The largest of {len(report.coefficients):,} coefficients, shrunk by a penalty") + note(
             "Without errors and intervals: those of a penalised fit hold nothing."
         )
     two_way = "t" in report.coefficients
@@ -324,27 +261,16 @@ def _coefficients(report: "VoteReport") -> str:
         if two_way
         else "They say nothing about annotators other than these."
     )
-    return _table(
+    return table(
         report.coefficients, f"Change of the log-odds of {report.positive!r} for one unit of a feature, with errors {over}"
-    ) + _note(
+    ) + note(
         f"Log-odds: 0 is a probability of one half, 1 of 73%, 2 of 88%. Errors and intervals are {over}. {others} "
         f"{BOOK}beyond/06_correlated_errors.html"
     )
 
 
 def _comparison(comparison: pd.DataFrame) -> str:
-    return _table(comparison, "Logistic rules trained on each kind of label, judged by the truth of items held out") + _note(
+    return table(comparison, "Logistic rules trained on each kind of label, judged by the truth of items held out") + note(
         "More than pooled: the log-loss beyond that of pooled votes, with the standard error of the difference. Labels right: "
         "how many of the made labels themselves are true."
-    )
-
-
-def _figure(picture: Picture) -> str:
-    out = io.StringIO()
-    with matplotlib.rc_context(figures.STYLE):
-        picture.figure.savefig(out, format="svg", metadata={"Date": None})
-    data = b64encode(out.getvalue().encode()).decode()
-    return (
-        f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{escape(picture.alt, quote=True)}">'
-        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
     )

@@ -46,6 +46,17 @@ class Interval(NamedTuple):
         return f"{shown(self.low)} to {shown(self.high)}"
 
 
+class Headline(NamedTuple):
+    """Three answers in words: can I use these votes, what are they worth, and what next?"""
+
+    use: str
+    worth: str
+    next: str
+
+
+QUESTIONS = Headline("Can I use these votes?", "What are they worth?", "What next?")
+
+
 class GoodnessOfFit(NamedTuple):
     """Votes against expectation in groups of items with similar posterior (Hosmer & Lemeshow 1980), and in the 95% band."""
 

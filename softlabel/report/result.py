@@ -11,8 +11,9 @@ from softlabel.efficiency import pooled_efficiency
 from softlabel.fits import LogisticFit
 from softlabel.overdispersion import OverdispersionTest
 from softlabel.report import buying, words
-from softlabel.report.base import Headline, Report
-from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest
+from softlabel.report.base import Report
+from softlabel.report.next_steps import MEND_FIRST, remedies
+from softlabel.report.parts import GoodnessOfFit, Headline, Interval, TruthTest
 from softlabel.report.penalised import PenalisedFit
 from softlabel.worth import WorthOfVotes
 
@@ -157,7 +158,7 @@ class VoteReport(Report):
     @property
     def trusted(self) -> bool:
         """Whether nothing was found that must be mended before any number can be relied on."""
-        return self.separation == "none" and not self.kinds & words.MEND_FIRST
+        return self.separation == "none" and not self.kinds & MEND_FIRST
 
     @property
     def mean_doubted(self) -> bool:
@@ -201,7 +202,7 @@ class VoteReport(Report):
 
     @property
     def remedies(self) -> tuple[str, ...]:
-        return words.remedies(self)
+        return remedies(self)
 
     @cached_property
     def headline(self) -> Headline:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from softlabel.labellers import compare_annotators, dawid_skene, examine_labellers
 from softlabel.report import words
 from softlabel.report.agreement import agreement, without_features
-from softlabel.report.base import Headline, Report
+from softlabel.report.base import Report
 from softlabel.report.classes import read_classes, with_pseudonyms
 from softlabel.report.items import given_votes
-from softlabel.report.parts import BOOK, shown
+from softlabel.report.next_steps import MEND_FIRST, mend
+from softlabel.report.parts import BOOK, Headline, shown
 from softlabel.tables import VoteTable
 from softlabel.validation import Array, listed, same
 
@@ -60,7 +61,7 @@ class AgreementReport(Report):
     def _use(self) -> str:
         if "no sign" in self.kinds:
             return "No: there is no sign that the labels mean anything, as annotators agree no more than by chance."
-        grave = [f.text for f in self.findings.findings if f.kind in words.MEND_FIRST] if self.findings else []
+        grave = [f.text for f in self.findings.findings if f.kind in MEND_FIRST] if self.findings else []
         agree = words.agreeing(self.agreement, self.agreement_lacks, self.level)
         return f"Not as they are. {grave[0]}" if grave else f"{agree} Votes cannot tell whether they are right."
 
@@ -74,19 +75,19 @@ class AgreementReport(Report):
         if "no sign" in self.kinds:
             return "Buy nothing of this kind. Look at ten items with the annotators: is the question clear?"
         doubtful = self.items[self.items["doubt"] > 0.1].sort_values("relabel").index
-        mend = " ".join(self.remedies[:2])
+        first = " ".join(self.remedies[:2])
         again = (
             f"Have those items labelled again first of which the model is least sure ({len(doubtful):,} with a doubt above "
             f"10%: {listed(doubtful)}), and some 50, drawn at random, by somebody who knows (choose_for_truth)."
             if len(doubtful)
             else "Have some 50 items, drawn at random, labelled by somebody who knows (choose_for_truth)."
         )
-        return f"{mend} {again}".strip()
+        return f"{first} {again}".strip()
 
     @property
     def remedies(self) -> tuple[str, ...]:
         """What improves the table and costs nothing."""
-        return words.mend(self.findings)
+        return mend(self.findings)
 
     @cached_property
     def details(self) -> tuple[str, ...]:
