@@ -305,7 +305,7 @@ def _maximum_likelihood(X: Array | pd.DataFrame, votes: Array) -> Array:
         raise ValueError(f"{error}; or give a penalty above 0") from None
     if fit.separation != "none":
         warnings.warn(
-            f"{explain_separation(fit.separation, np.asarray(X, float), votes[:, ::-1], fit.feature_names)}; give a penalty above 0",
+            f"{explain_separation(fit.separation, np.asarray(X), votes[:, ::-1], fit.feature_names)}; give a penalty above 0",
             SeparationWarning,
             stacklevel=3,
         )

@@ -135,7 +135,8 @@ class LogisticFit(LogisticRule):
         kind : {"sandwich", "model", "profile"}, optional
             Estimate and standard errors, as in :meth:`cov`; or all values of a coefficient that the penalised likelihood of a
             fit by ``method="firth"``, with the other coefficients at their best, holds possible. That is the default of such
-            a fit, and otherwise the sandwich.
+            a fit up to n (p + 1)^3 of two million, beyond which it takes longer than seconds; there "model" is the default if
+            the labels are separated, whose intervals are rather too wide. Otherwise it is the sandwich.
         level : float
             Coverage, strictly between 0 and 1.
 
@@ -165,7 +166,9 @@ class LogisticFit(LogisticRule):
 
     def _kind(self, kind: Kind | None) -> Kind:
         if kind is None:
-            return "profile" if self._profile else "sandwich"
+            if self._profile and self._profile.by_default:
+                return "profile"
+            return "model" if self._profile and self._profile.separated else "sandwich"
         as_choice(kind, "kind", ("sandwich", "model", "profile"))
         if kind == "profile" and not self._profile:
             raise ValueError("kind='profile' is for fits by method='firth' that converged; here take 'sandwich' or 'model'")

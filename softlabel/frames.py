@@ -21,7 +21,9 @@ def as_pandas(table: Any) -> Any:
 def align(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> ArrayLike:
     """``second`` in the row order of ``first`` where both are pandas objects; anything else comes back as it is."""
     pandas_types = (pd.DataFrame, pd.Series)
-    if not (isinstance(first, pandas_types) and isinstance(second, pandas_types)) or first.index.equals(second.index):
+    if not (isinstance(first, pandas_types) and isinstance(second, pandas_types)):
+        return second
+    if first.index.equals(second.index) and first.index.dtype == second.index.dtype:  # else long ids may differ by rounding
         return second
     for name, other, thing in zip(names, names[::-1], (first, second)):
         if not thing.index.is_unique:

@@ -76,6 +76,8 @@ def compare_annotators(table: VoteTable, truth: Array | None = None) -> pd.DataF
         if truth is not None:
             known = ~np.isnan(truth[item])
             columns["accuracy"] = total(known & (positive == (truth[item] == 1))) / total(known)
+    if not len(table.annotators):  # not known
+        return pd.DataFrame(columns)[:0].rename_axis("annotator")
     frame = pd.DataFrame(columns, index=table.annotators.rename("annotator"))
     frame.loc[total(variance > 0) < CONTESTED, ["z positive", "z agreement"]] = np.nan
     return frame

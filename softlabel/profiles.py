@@ -9,7 +9,7 @@ from softlabel.separation import way_back
 from softlabel.validation import Array
 
 STEPS = 200  # at most, of Newton's method
-EXACT = 5e6  # operations for second derivatives, of which more are not worth it
+MANY = 2e6  # n q^3, beyond which profiles take many seconds and second derivatives of the penalty are not worth it
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,12 @@ class Profile:
         limit = float(np.sqrt(chdtri(1, 1 - level)))
         ends: Array = np.array([[self._end(row, side, limit) for side in (-1, 1)] for row in self._rows])
         return ends * self._units[:, None]
+
+    @property
+    def by_default(self) -> bool:
+        """Whether it takes seconds at most."""
+        n, q = self.x.shape
+        return bool(n * q**3 <= MANY)
 
     def roots(self) -> Array:
         """Signed roots (q,) of the penalised likelihood ratio of each coefficient to zero."""
@@ -124,7 +130,7 @@ class Profile:
         Without those of the penalty where they cost too much, or are not those of a maximum.
         """
         (n, q), usual = self.x.shape, free.T @ H @ free
-        if n * q**3 > EXACT:
+        if n * q**3 > MANY:
             return usual
         eta = self.x @ beta
         tau, rest = expit(eta), expit(-eta)

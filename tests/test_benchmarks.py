@@ -134,3 +134,10 @@ def greedy(n, p):
 
 def test_memory_is_seen():
     assert harness.fresh(greedy, 200_000, 20) == pytest.approx(2, abs=0.3)
+
+
+def test_reports_of_growing_tables_are_timed(capsys):
+    report = importlib.import_module("benchmarks.report")
+    rows = report.main(report.TINY)
+    assert [row["votes"] for row in rows] == [300, 600] and all(row["seconds"] > 0 and row["MB"] > 50 for row in rows)
+    assert "further 100,000 votes" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -15,10 +16,13 @@ from softlabel import (
     ConvergenceWarning,
     SeparationWarning,
     TwoClassNormal,
+    alpha0_interval,
     dm_logpmf,
     estimate_alpha0,
+    find_separation,
     fit_dirichlet_multinomial,
     fit_logistic,
+    fit_logistic_batch,
     sample_votes,
 )
 
@@ -342,3 +346,55 @@ def test_features_of_1e_250_have_a_covariance_beyond_the_floats_and_no_warning()
     X, counts = np.array([[0.0], [1], [2], [3], [4], [5]]), [[0, 7], [4, 3], [1, 6], [7, 0], [3, 4], [7, 0]]
     tiny, plain = fit_dirichlet_multinomial(X * 1e-250, counts), fit_dirichlet_multinomial(X, counts)
     assert tiny.alpha0 == pytest.approx(plain.alpha0, rel=1e-6) and np.isinf(tiny.cov()[1, 1])
+
+
+# ------------------------------------------------------------------ the intercept alone
+
+
+CONTROL = [13, 12, 9, 9, 8, 8, 13, 12, 10, 10, 9, 13, 5, 7, 10, 10], [13, 12, 9, 9, 8, 8, 12, 11, 9, 9, 8, 11, 4, 5, 7, 7]
+TREATED = [12, 11, 10, 9, 11, 10, 10, 9, 9, 5, 9, 7, 10, 6, 10, 7], [12, 11, 10, 9, 10, 9, 9, 8, 8, 4, 7, 4, 5, 3, 3, 0]
+
+
+@pytest.mark.parametrize("columns", [np.empty((16, 0)), pd.DataFrame(index=range(16)), np.empty((16, 0), np.float32)])
+@pytest.mark.parametrize("litters, mean, alpha0", [(CONTROL, 0.89798, 48.514), (TREATED, 0.74001, 2.1502)])
+def test_litters_of_weil(litters, mean, alpha0, columns):
+    """Pups born and alive after 21 days in 16 litters each (Weil 1970), a beta-binomial without features; printed digits."""
+    born, alive = np.array(litters)
+    counts = np.column_stack([alive, born - alive])
+    fit = fit_dirichlet_multinomial(columns, counts)
+    assert expit(fit.coef[0]) == pytest.approx(mean, abs=5e-6) and fit.alpha0 == pytest.approx(alpha0, rel=2.4e-5)
+    np.testing.assert_array_equal(fit.posterior(columns), np.tile(fit.posterior(columns)[:1], (16, 1)))
+
+    def minus(theta):
+        tau = expit(theta[0] * np.array([1, -1])) * np.ones((16, 1))
+        return -dm_logpmf(counts, tau, np.exp(theta[1])).sum()
+
+    best = optimize.minimize(minus, [1.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-12})
+    np.testing.assert_allclose([fit.coef[0], np.log(fit.alpha0)], best.x, atol=1e-5)
+    assert fit.log_likelihood == pytest.approx(-best.fun, abs=1e-9)
+
+
+def test_intercept_alone_in_every_fit():
+    born, alive = np.array(TREATED)
+    counts, columns = np.column_stack([alive, born - alive]), np.empty((16, 0))
+    share = alive.sum() / born.sum()
+    fit = fit_logistic(columns, counts)
+    assert fit.coef == pytest.approx([np.log(share / (1 - share))], rel=1e-9) and fit.feature_names == []
+    assert fit.stderr("model") == pytest.approx([1 / np.sqrt(born.sum() * share * (1 - share))], rel=1e-9)
+    scores = np.sum((alive - born * share) ** 2)
+    assert fit.stderr() == pytest.approx([np.sqrt(scores) / (born.sum() * share * (1 - share))], rel=1e-9)
+    assert list(fit.summary().index) == ["intercept"]
+    batch = fit_logistic_batch(np.stack([columns] * 2), np.stack([counts, counts[:, ::-1]]))
+    np.testing.assert_allclose(batch.coef, [fit.coef, -fit.coef], rtol=1e-9)
+    assert find_separation(columns, counts) == "none" and find_separation(columns, np.ones(16)) == "complete"
+    with pytest.warns(
+        SeparationWarning, match="the intercept alone, since all votes are for one class, tells the labels apart"
+    ):
+        fit_logistic(columns, np.ones(16))
+    low, high = alpha0_interval(counts, fit.posterior(columns), X=columns)
+    assert low < 2.1502 < high < 10
+    with pytest.raises(ValueError, match="X has 1 columns but the model was fitted to"):
+        fit.posterior(np.ones((3, 1)))
+    np.testing.assert_allclose(fit.posterior(pd.DataFrame({"any": [1.0, 2.0]}))[:, 0], share)
+    with pytest.raises(ValueError, match=r"X has no elements: its shape is \(0, 0\)"):
+        fit_logistic(np.empty((0, 0)), np.ones(0))

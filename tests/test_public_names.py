@@ -105,8 +105,9 @@ SIGNATURES = {
     softlabel.split_budget: "*, budget, cost_item, cost_vote, cost_truth, alpha0, ceiling",
     softlabel.simulate_relative_efficiency: "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1, memory=None",
     softlabel.simulate_breast_cancer: "ms, alphas, n_train=50, n_splits=100, rng=None, n_jobs=-1, method='glm', memory=None",
-    softlabel.analyse_votes: "votes, features, *, positive=None, truth=None, columns=None, repeats='first', "
-    "cost_item=1.0, cost_vote=1.0, cost_truth=None, level=0.95, pseudonyms=False, rng=0",
+    softlabel.analyse_votes: "votes, features, *, positive=None, truth=None, columns=None, exclude=(), item=None, "
+    "annotator=None, label=None, count_columns=(), missing=(), repeats='first', cost_item=1.0, cost_vote=1.0, "
+    "cost_truth=None, level=0.95, pseudonyms=False, rng=0",
     softlabel.examine_labellers: "votes, X=None, *, positive=None, rng=None",
     softlabel.TwoClassNormal: "mean1, mean2, cov, prior1=0.5",
     softlabel.TwoClassNormal.canonical: "delta, p=2, prior1=0.5",

@@ -1100,10 +1100,10 @@ def edited(frame, row, column, value):
         (edited(LONG, 17, "label", "yse"), X, {}, "3 different labels .* 'yse' .*votes, row 17"),
         (edited(WIDE, 17, "a2", "yse"), X, {}, "'yse' .* item 'i17'"),
         (LONG.drop(columns="label"), X, {}, "no column for the label .*'annotator'"),
-        (LONG.assign(task=1), X, {}, "'item' and 'task'"),
+        (LONG.assign(task=1), X, {}, "'item', 'task', but only one"),
         (LONG.assign(label=None), X, {}, "every one is missing"),
         (LONG[:0], X, {}, "votes has no elements"),
-        (LONG, X, {"positive": "Yes"}, "'Yes' .*'yes', 'no'|'Yes' .*'no', 'yes'"),
+        (LONG, X, {"positive": "y"}, "'y' .*'yes', 'no'|'y' .*'no', 'yes'"),
         (LONG, edited(X, 3, "shape", "big"), {}, "features, item 'i3' .*'shape' is 'big'"),
         (LONG, edited(X.reset_index(), 3, "shape", np.inf), {}, "features, row 3 .*item 'i3'.*'shape' is inf"),
         (LONG, pd.concat([X, X[5:6]]), {}, "item 'i5' has two rows"),
@@ -1372,11 +1372,13 @@ def test_the_command_writes_the_report(folder):
 
 
 @pytest.mark.parametrize("votes, features, more, words", [
-    ("typo.csv", "features.csv", (), ["votes, line 8", "'yse'"]), ("blank.csv", "features.csv", (), ["votes, line 9"]),
-    ("votes.csv", "words.csv", (), ["features, line 5", "'i3'", "'size'", "'wide'"]),
+    ("typo.csv", "features.csv", (), ["votes, typo.csv line 8", "'yse'"]),
+    ("blank.csv", "features.csv", (), ["blank.csv line 9"]),
+    ("votes.csv", "words.csv", (), ["features, words.csv line 5", "'i3'", "'size'", "'wide'"]),
     ("none.csv", "features.csv", (), ["no file none.csv"]), ("empty.csv", "features.csv", (), ["empty.csv cannot be read"]),
-    ("latin.csv", "features.csv", (), ["latin.csv cannot be read", "UTF-8"]), (".", "features.csv", (), ["cannot be read"]),
-    ("votes.csv", "votes.csv", (), ["has two rows", "line 2"]),
+    ("latin.csv", "features.csv", (), ["'yes' is not among the labels of votes ('é')"]),
+    (".", "features.csv", (), ["cannot be read"]),
+    ("votes.csv", "votes.csv", (), ["text, not numbers, in 'annotator'"]),
     ("votes.csv", "features.csv", ("-o", "none/out.html"), ["cannot be written"]),
 ])  # fmt: skip
 def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, features, more, words):

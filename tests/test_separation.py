@@ -4,10 +4,18 @@ import warnings
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from softlabel import ConvergenceWarning, SeparationWarning, find_separation, fit_logistic, fit_logistic_batch
+from softlabel import (
+    ConvergenceWarning,
+    SeparationWarning,
+    find_separation,
+    fit_dirichlet_multinomial,
+    fit_logistic,
+    fit_logistic_batch,
+)
 
 LINE = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]
 
@@ -229,3 +237,54 @@ def test_a_linear_programme_on_which_the_first_solver_gives_up():
 def test_outliers_do_not_hide_that_a_rule_is_right_on_all(X, y):
     """The hull of the margins comes within 1e-9 of the origin, and does not hold it."""
     assert find_separation(np.array(X, float), y) == "complete"
+
+
+# ------------------------------------------------------------------ which features separate
+
+
+NOISE = np.random.default_rng(2).normal(size=(60, 12))
+SIGN = (np.arange(60) < 9) * 1.0
+MIXED = np.where(SIGN == 1, 1, np.arange(60) % 2)
+
+
+@pytest.mark.parametrize(
+    "columns, y, words",
+    [
+        (
+            {"a": NOISE[:, 0], "sign": SIGN, "b": NOISE[:, 1]},
+            MIXED,
+            "quasi separation: the feature 'sign' alone tells the labels",
+        ),
+        ({"a": NOISE[:, 0], "sign": -SIGN}, MIXED, "the feature 'sign' alone"),
+        ({"a": NOISE[:, 0], "sign": SIGN}, 1 - MIXED, "the feature 'sign' alone"),
+        ({"a": NOISE[:, 0], "s": SIGN, "t": SIGN * (1 + NOISE[:, 1] ** 2)}, MIXED, "each of the features 's', 't' tells"),
+        (
+            {"a": NOISE[:, 0], "b": NOISE[:, 1], "c": NOISE[:, 2]},
+            (NOISE[:, 0] > NOISE[:, 2]) * 1,
+            "complete separation: the features 'a', 'c' together tell the labels apart",
+        ),
+        (
+            {f"x{k}": NOISE[:, k] for k in range(12)},
+            (NOISE.sum(axis=1) > 0) * 1,
+            "the features together tell the labels apart",
+        ),
+        ({"a": NOISE[:, 0], "b": NOISE[:, 1]}, np.ones(60), "the intercept alone, since all votes are for one class, tells"),
+    ],
+)
+def test_warnings_name_the_features_that_separate(columns, y, words):
+    X = pd.DataFrame(columns)
+    with pytest.warns(SeparationWarning, match=words):
+        fit_logistic(X, y)
+    with pytest.warns(SeparationWarning, match=words):
+        fit_dirichlet_multinomial(X, np.column_stack([2 * y, 2 - 2 * y]))
+
+
+def test_items_without_votes_separate_nothing():
+    """Nor does an item with votes for both classes let a feature separate that has it on the wrong side."""
+    X = pd.DataFrame({"sign": SIGN, "a": NOISE[:, 0]})
+    counts = np.column_stack([MIXED, 1 - MIXED])
+    blank, split = counts.copy(), counts.copy()
+    blank[[0, 20]], split[0] = 0, [1, 1]
+    with pytest.warns(SeparationWarning, match="the feature 'sign' alone"):
+        fit_logistic(X, blank)
+    assert fit_logistic(X, split).separation == "none"

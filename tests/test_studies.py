@@ -17,7 +17,7 @@ FOLDER = ROOT / "book" / "studies"
 @pytest.mark.parametrize("name", studies.NAMES)
 def test_a_file_is_of_the_present_code_and_whole(name):
     first, *rows = (FOLDER / f"{name}.csv").read_text("utf8").splitlines(keepends=True)
-    assert first == studies.head(name), "stale: make studies"
+    assert studies.is_of_present_code(name, first), "stale: make studies"
     cells = import_module(f"softlabel.book.studies.{name}").CELLS
     stored = [{key: row[key] for key in cell} for cell, row in zip(cells, csv.DictReader(rows), strict=True)]
     assert stored == [{key: str(value) for key, value in cell.items()} for cell in cells], "unfinished: make studies"
@@ -106,6 +106,34 @@ def test_rows_of_other_code_are_computed_anew(small, interrupted):
     interrupted.write_text(interrupted.read_text().replace("# code ", "# code 0"))
     studies.run("alpha0_coverage", interrupted.parent, n_jobs=1)
     assert small[1] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_change_that_changes_no_row_is_confirmed_by_some_of_them(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(alpha0_coverage, "CELLS", [alpha0_coverage.CELLS[0] | {"seed": seed} for seed in range(40)])
+    monkeypatch.setattr(alpha0_coverage, "cell", lambda seed, n, **kind: small[1].append(seed) or {"value": n + seed / 7})
+    studies.run("alpha0_coverage", tmp_path, n_jobs=1)
+    path = tmp_path / "alpha0_coverage.csv"
+    text, present = path.read_text(), studies.head("alpha0_coverage").split()[-1]
+    studies.confirm("alpha0_coverage", tmp_path, n_jobs=1)
+    assert path.read_text() == text and len(small[1]) == 40  # nothing is to be confirmed
+    path.write_text(text.replace(present, "0123456789abcdef"))
+    studies.confirm("alpha0_coverage", tmp_path, n_jobs=1)
+    first, *rows = path.read_text().splitlines(keepends=True)
+    assert first == f"# code {present}; 10 of 40 rows computed again, all made by code 0123456789abcdef\n"
+    assert "".join(rows) == text.partition("\n")[2] and len(small[1]) == 50
+    assert studies.is_of_present_code("alpha0_coverage", first)
+    studies.run("alpha0_coverage", tmp_path, n_jobs=1)
+    assert path.read_text().startswith(first) and len(small[1]) == 50
+    changed = small[1][-1]  # a row that has been computed again, and comes out otherwise now
+    monkeypatch.setattr(
+        alpha0_coverage, "cell", lambda seed, n, **kind: {"value": n + seed / 7 * (1 + 1e-4 * (seed == changed))}
+    )
+    path.write_text(text.replace(present, "0123456789abcdef"))
+    with pytest.raises(ValueError, match=r"row \d+: value was .* and is .* now: run the study"):
+        studies.confirm("alpha0_coverage", tmp_path, n_jobs=1)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(ValueError, match="has not the rows of the study: run it"):
+        studies.confirm("alpha0_coverage", tmp_path, n_jobs=1)
 
 
 def test_only_cells_that_are_new_are_computed(small, tmp_path, monkeypatch):

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import SEED, answered, attempt, examples
 
 from softlabel import analyse_votes
+from softlabel.tables import read_truth, read_votes
 
 
 @st.composite
@@ -36,3 +38,152 @@ def test_reports_count_every_vote(tables):
     positive = once[once["label"] == "yes"].groupby("item").size()
     assert (report.items["positive"] == positive.reindex(report.items.index, fill_value=0)).all()
     assert len(attempt(report.table)) and attempt(report.sentences) and "<html" in attempt(report.to_html)
+
+
+# ------------------------------------------------------------------ items, ids, annotators
+
+ITEMS = pd.Index(list("pqrstu"), name="item")
+SIZE = pd.DataFrame({"size": [1, 3, 2, 5, 4, 6.0]}, ITEMS)
+WIDE = pd.DataFrame({"Ann": list("ynynyn"), "Bob": list("yynyyn")}, ITEMS)
+
+
+def refused(votes=WIDE, features=SIZE, positive="y", **kwargs):
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        analyse_votes(votes, features, positive=positive, **kwargs)
+    assert "np." not in str(error.value)
+    return str(error.value)
+
+
+def test_an_index_named_item_is_not_overruled_by_a_column_task():
+    features = SIZE.assign(task=[3.0, 1, 2, 2, 1, 1])
+    report = analyse_votes(WIDE, features, positive="y")
+    assert list(report.fit.feature_names) == ["size", "task"] and list(report.items.index) == list(ITEMS)
+    assert "has two rows" in (words := refused(features=features.rename_axis(None))) and "name the index 'item'" in words
+    assert refused(features=SIZE.assign(item=range(6))) == (
+        "features has both an index and a column named 'item': drop or rename one"
+    )
+    by_column = SIZE.reset_index().assign(task=[3.0, 1, 2, 2, 1, 1])
+    pd.testing.assert_frame_equal(analyse_votes(WIDE, by_column, positive="y").table(), report.table())
+
+
+def test_ids_that_are_rounded_or_of_several_levels():
+    ids = np.arange(6, dtype="uint64") + np.uint64(10124420001034504343)
+    assert (
+        "votes, item 1.01" in (words := refused(WIDE.set_axis(ids.astype(float)).rename_axis("item"))) and "as text" in words
+    )
+    assert "(6 such rows in all)" in words
+    assert "read the column of the item as text" in refused(features=SIZE.set_axis(ids.astype(float)))
+    assert "features has an index of several levels ('batch', 'item')" in refused(
+        features=pd.concat({1: SIZE}, names=["batch"])
+    )
+    whole = analyse_votes(WIDE.set_axis(np.arange(6.0)), SIZE.set_axis(range(6)), positive="y")  # 3.0 is 3
+    assert whole.counted["items used"] == 6
+
+
+def test_annotators_without_votes_are_not_counted():
+    silent = WIDE.assign(Aaron=None, Zoe=None)[["Aaron", "Ann", "Zoe", "Bob"]]
+    table = read_votes(silent, "y", "first")
+    assert list(table.annotators) == ["Ann", "Bob"] and table.n_silent == 2 and table.n_missing == 12
+    np.testing.assert_array_equal(table.annotator, [0, 1] * 6)
+    np.testing.assert_array_equal(table.positive, (WIDE == "y").to_numpy().ravel())
+    report = analyse_votes(silent, SIZE, positive="y")
+    assert report.counted["annotators"] == 2
+    pd.testing.assert_frame_equal(report.annotators, analyse_votes(WIDE, SIZE, positive="y").annotators)
+
+
+# ------------------------------------------------------------------ labels
+
+DECLARED = pd.CategoricalDtype(["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    "votes, positive",
+    [
+        (WIDE.replace({"y": "no", "n": "no"}).astype(DECLARED), "yes"),
+        (
+            WIDE.replace({"y": "no", "n": "no"}).reset_index().melt("item").set_axis(["item", "annotator", "label"], axis=1),
+            "no",
+        ),
+        (WIDE == "x", True),
+        ((WIDE == "x").astype("boolean"), True),
+    ],
+)
+def test_votes_of_one_class_where_the_other_is_declared(votes, positive):
+    report = analyse_votes(votes, SIZE, positive=positive)
+    assert report.counted["votes used"] == 12 and report.items["positive"].sum() == (12 if positive == "no" else 0)
+    assert report.separation == "complete"
+
+
+def test_a_long_column_declares_as_well_and_truth_may_use_the_word():
+    votes = WIDE.replace({"y": "no", "n": "no"}).reset_index().melt("item").set_axis(["item", "annotator", "label"], axis=1)
+    table = read_votes(votes.astype({"label": DECLARED}), "yes", "first")
+    assert sorted(table.labels) == ["no", "yes"] and not table.positive.any()
+    truth = read_truth(pd.Series(["yes", "no"], list("pq")), ITEMS, table.labels, "yes")
+    np.testing.assert_array_equal(truth, [1, 0, *[np.nan] * 4])
+    # Declared, but the items' names are no labels.
+    wide = WIDE.reset_index().astype({"item": pd.CategoricalDtype(["yes", *ITEMS])})
+    assert "positive='yes' is not among the labels of votes ('y', 'n')" in refused(wide, positive="yes")
+
+
+def test_a_positive_class_that_is_not_there():
+    assert refused(WIDE.replace({"y": "n"}), positive="y") == (
+        "positive='y' is not among the labels of votes ('n'); if truly none is positive, give a pandas.Categorical that has "
+        "it as a category"
+    )
+    numbers = WIDE.replace({"y": 1, "n": 0}).astype(int)
+    assert refused(numbers, positive="1").endswith(
+        "labels of votes (1, 0); it is text and the label not text: write positive=1"
+    )
+    assert refused(numbers.astype(str), positive=1).endswith("it is not text and the label text: write positive='1'")
+    assert analyse_votes(numbers, SIZE, positive=0).items["positive"].sum() == 5
+
+
+# ------------------------------------------------------------------ truth
+
+
+def series(*values):
+    return pd.Series(values, ITEMS[: len(values)], dtype=object)
+
+
+@pytest.mark.parametrize(
+    "truth, labels, positive, expected",
+    [
+        (series("y", None, "n"), ["y", "n"], "y", [1, np.nan, 0]),
+        (series(1, 0, "1", "0"), ["y", "n"], "n", [1, 0, 1, 0]),
+        (series(1, 0), [0, 1], 0, [0, 1]),  # in the words of the votes
+        (series(True, False), [True, False], False, [0, 1]),
+    ],
+)
+def test_truth_in_the_words_of_the_votes_or_numbers(truth, labels, positive, expected):
+    answer = read_truth(truth, ITEMS, labels, positive)
+    np.testing.assert_array_equal(answer, expected + [np.nan] * (6 - len(expected)))
+
+
+@pytest.mark.parametrize(
+    "truth, words",
+    [
+        (series(1, -1), "truth of item 'q' is -1: "),  # not the 1, which is valid
+        (series("y", ""), "truth of item 'q' is '' (a text without a letter, which is not missing): "),
+        (
+            series("y", "maybe"),
+            "truth of item 'q' is 'maybe': each must be one of the labels of the votes ('y', 'n'), or each 0",
+        ),
+        (series("y", 1), "truth of item 'q' is 1 and that of item 'p' 'y': each must be"),
+        (
+            pd.Series(["y", "n"], ["z", "x"]),
+            "truth has item 'z', which is not in features (2 such items in all); its items are 'p',",
+        ),
+    ],
+)
+def test_truth_that_cannot_be_read(truth, words):
+    assert words in refused(truth=truth)
+
+
+@pytest.mark.parametrize(
+    "labels, positive, word", [(["0", "1"], "0", "'0'"), (["false", "x"], "false", "'false'"), ([True, 5], 5, "True")]
+)
+def test_numbers_must_not_mean_the_opposite_of_the_votes(labels, positive, word):
+    with pytest.raises(
+        ValueError, match=f"1 would stand for the positive class, but the votes' label of the .* class is {word}"
+    ):
+        read_truth(series(1, 0.0, "0"), ITEMS, labels, positive)

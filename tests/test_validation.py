@@ -881,3 +881,25 @@ def test_columns_are_matched_and_named(fit, plain):
         np.testing.assert_allclose(fit.posterior(frame), plain.posterior(X), rtol=1e-9)
     with pytest.raises(ValueError, match=r"X.*shape"):
         fit.posterior(FRAME.rename(columns={"shape": "colour"}))
+
+
+# ------------------------------------------------------------------ names, proportions
+
+
+def test_a_feature_named_intercept_is_refused():
+    for values in (np.ones(6), X[:, 1]):
+        with pytest.raises(ValueError, match=r"X has a column named 'intercept'.*drop the column if it is constant"):
+            sl.fit_logistic(FRAME.assign(intercept=values), Y)
+    fit = sl.fit_logistic(FRAME.assign(Intercept=X[:, 0] ** 2), Y, method="firth")
+    assert list(fit.summary().index).count("intercept") == 1
+
+
+def test_proportions_are_sent_where_they_belong():
+    for shares, word in (([0.2] * 6, r"y\[0\] is 0.2"), ([[0.2, 0.8]] * 6, r"counts\[0, 0\] is 0.2")):
+        with pytest.raises(
+            ValueError, match=f"{word}.*counts of votes .*SoftLabelClassifier, which takes shares with weights"
+        ):
+            sl.fit_logistic(X, shares)
+    with pytest.raises(ValueError, match=r"y\[0\] is 2: .*positive= must say which of two labels") as error:
+        sl.fit_logistic(X, [2, 1] * 3)
+    assert "SoftLabelClassifier" not in str(error.value)

@@ -2,8 +2,9 @@
 
 import logging
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from softlabel.report.items import SMALLEST, describe
 from softlabel.report.parts import Interval
 from softlabel.report.penalised import PenalisedFit, fit_penalised, needs_penalty
 from softlabel.report.result import VoteReport
+from softlabel.report.tidy import Tables, tidy
 from softlabel.report.votes_alone import OF_FINDINGS, AgreementReport, analyse_agreement
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
 from softlabel.two_way import Who
@@ -40,12 +42,18 @@ KNOWN = 50  # true labels for a comparison
 
 
 def analyse_votes(
-    votes: pd.DataFrame,
-    features: pd.DataFrame | None,
+    votes: "pd.DataFrame | str | PathLike[str] | Any",
+    features: "pd.DataFrame | str | PathLike[str] | Any | None",
     *,
     positive: object = None,
     truth: "Hashable | pd.Series[Any] | None" = None,
     columns: Sequence[Hashable] | None = None,
+    exclude: Sequence[Hashable] = (),
+    item: Hashable = None,
+    annotator: Hashable = None,
+    label: Hashable = None,
+    count_columns: Sequence[Hashable] = (),
+    missing: Iterable[object] = (),
     repeats: Literal["first", "keep"] = "first",
     cost_item: float = 1.0,
     cost_vote: float = 1.0,
@@ -58,21 +66,33 @@ def analyse_votes(
 
     Parameters
     ----------
-    votes : DataFrame
-        Long, a row a vote, with the columns item, annotator and label (or task, worker and label); or wide, an item in each
-        row (by a column item or task, or the index) and an annotator in each column. A missing label is a missing vote.
-    features : DataFrame
-        An item in each row (by a column item or task, or the index), and numbers. An item that lacks one is set aside and
-        named. None if there are no features: then the report is on agreement alone.
+    votes : DataFrame or path
+        Long, a row a vote, with a column for each of item, annotator and label; or wide, an item in each row (by a column of
+        theirs, or the index) and an annotator in each column; or ``count_columns``. A missing label is a missing vote. A file
+        may be CSV with any separator and decimal sign, in UTF-8, UTF-16 or Latin-1, JSON (a list of records) or Parquet (needs
+        pyarrow); its cells are text, and NA, NaN, null and None stand for nothing. Tables of Polars and of Arrow will do.
+    features : DataFrame or path
+        An item in each row (by a column of theirs, or the index), and numbers. An item that lacks one is set aside and
+        named. Rows of an item that are alike count once, so that a file of votes may hold the features too.
+        None if there are no features: then the report is on agreement alone.
     positive : object
-        The label of the positive class. If there are three labels or more, it is compared with all others together, and the
-        report says so. Without features it may be left out: then each label is a class.
+        The label of the positive class; for labels that are text, 1 and True mean "1" and "True". If there are three labels or
+        more, it is compared with all others together, and the report says so. Without features it may be left out.
     truth : str or Series, optional
         True labels of some items, drawn at random (:func:`choose_for_truth`), or of all: a column of ``features``, or a Series
         by item. In the words of the votes, or 1 and 0. The items need no votes. With true labels the report says what the
         votes are worth by :func:`worth_of_votes`; without, what they would be worth if their mean were right.
     columns : sequence of str, optional
         The columns of ``features`` to use; all by default.
+    exclude : sequence of str, optional
+        Columns of either table to leave out.
+    item, annotator, label : str, optional
+        The columns of ``votes`` (and, of the items, of ``features``) that hold these. By default they are known by their
+        names: item, annotator and label, or those of common tools, such as task_id, worker_id and answer; which, is said.
+    count_columns : sequence of str, optional
+        Two columns of ``votes`` with the numbers of votes for the labels that are their names, an item in each row.
+    missing : sequence, optional
+        Labels that say that there is none, such as "unsure".
     repeats : {"first", "keep"}
         What to do with further votes of an annotator on the same item. "first" counts the first, "keep" each.
     cost_item, cost_vote : float
@@ -130,24 +150,27 @@ def analyse_votes(
     level, rng = as_level(level), as_rng(rng)
     cost_item, cost_vote = as_positive(cost_item, "cost_item", or_zero=True), as_positive(cost_vote, "cost_vote")
     cost_truth = None if cost_truth is None else as_positive(cost_truth, "cost_truth")
-    common: dict[str, Any] = {"repeats": repeats, "level": level, "made": made, "files": {}, "notes": ()}
-    if features is None:
-        if truth is not None:
-            raise ValueError("truth needs features: without them nothing is predicted that it could be held against")
-        return analyse_agreement(votes, positive, pseudonyms, rng, common)
+    if features is None and truth is not None:
+        raise ValueError("truth needs features: without them nothing is predicted that it could be held against")
+    tables = tidy(
+        votes,
+        features,
+        {"item": item, "annotator": annotator, "label": label},
+        positive=positive,
+        truth=truth,
+        columns=columns,
+        exclude=exclude,
+        counts=count_columns,
+        missing=missing,
+    )
+    common: dict[str, Any] = {"repeats": repeats, "level": level, "made": made, "files": tables.files, "notes": tables.notes}
+    if tables.features is None:
+        return analyse_agreement(tables, pseudonyms, rng, common)
+    positive, given = tables.positive, labels_of(tables.votes)
     if positive is None:
-        raise ValueError(f"positive is missing: name the label of the positive class, one of {listed(labels_of(votes).index)}")
-    given = labels_of(votes)
+        raise ValueError(f"positive is missing: name the label of the positive class, one of {listed(given.index)}")
     several = are_meant(given) and any(same(label, positive) for label in given.index)
-    rest = rest_of(given, positive)
-    if several:
-        votes = one_against_the_rest(votes, positive, rest)
-    table = read_votes(votes, positive, repeats)
-    table = with_pseudonyms(table) if pseudonyms else table
-    X, labels = read_features(features, columns, truth)
-    if several and labels is not None:
-        labels = truth_against_the_rest(labels, given.index, positive, rest)
-    data = _join(table, X, labels, positive)
+    data = _join(tables, repeats, rest_of(given, positive) if several else None, pseudonyms)
     X, counts = data.X, data.counts
     if not counts.any(axis=0).all():
         raise ValueError(
@@ -171,10 +194,12 @@ def analyse_votes(
         comparison, lacking = _comparison(data, rng)
     log.info("%s", lacking if comparison is None else "compared with other ways to make labels")
     used = data.votes_used()
-    findings = examine_labellers(used, X.set_axis(used.items, axis=0), rng=rng)
+    findings, annotators = None, compare_annotators(data.table, None if data.truth is None else data.truth[data.row])
+    if tables.annotators_known:
+        findings = examine_labellers(used, X.set_axis(used.items, axis=0), rng=rng)
+        annotators = annotators.join(findings.annotators[OF_FINDINGS])
     log.info("examined %s annotators", f"{len(used.annotators):,}")
     seen, why = agreement(counts, level, rng)
-    known = None if data.truth is None else data.truth[data.row]
     m = counts.sum(axis=1)
     known_alpha0 = not np.isnan(alpha0.value) and (not lacks or isinstance(fit, PenalisedFit))
     more = describe(counts, tau, alpha0 if known_alpha0 else Interval(np.nan, 0.0, np.inf), X.index)
@@ -182,7 +207,7 @@ def analyse_votes(
         more["weight"] = 1 / variance_inflation(m, max(alpha0.value, SMALLEST))
     return VoteReport(
         items=data.items.join(more),
-        annotators=compare_annotators(data.table, known).join(findings.annotators[OF_FINDINGS]),
+        annotators=annotators,
         counted=_counted(data),
         findings=findings,
         agreement=seen,
@@ -275,8 +300,18 @@ class _Joined:
         return self.features[which[:n]], self._count(which), self.truth[which], votes if several else None
 
 
-def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", positive: object) -> _Joined:
-    """Items with features first, each with its status."""
+def _join(tables: Tables, repeats: str, rest: str | None, pseudonyms: bool) -> _Joined:
+    """Items with features first, each with its status; all labels but the positive one are ``rest`` if that is a word."""
+    positive, votes, features = tables.positive, tables.votes, tables.features
+    assert features is not None
+    X, labels = read_features(features, None, tables.truth)
+    if rest is not None:
+        labels = None if labels is None else truth_against_the_rest(labels, labels_of(votes).index, positive, rest)
+        votes = one_against_the_rest(votes, positive, rest)
+    table = read_votes(votes, positive, repeats if tables.annotators_known else "keep")
+    if not tables.annotators_known:
+        table = replace(table, annotators=table.annotators[:0], n_repeats=0, n_contradictions=0)
+    table = with_pseudonyms(table) if pseudonyms else table
     log.info("votes: %s rows, %s items, %s annotators", *(f"{len(x):,}" for x in (table.item, table.items, table.annotators)))
     log.info("features: %s items, %s columns", f"{len(X):,}", X.shape[1])
     extra = table.items[X.index.get_indexer(table.items) < 0]

@@ -211,8 +211,9 @@ def _items(report: "VoteReport") -> str:
 
 
 def _annotators(report: "Report") -> str:
-    frame = report.annotators
-    out = ""
+    frame, out = report.annotators, ""
+    if frame.empty:
+        return "<p>Votes came counted: who gave them is not known.</p>"
     if (picture := figures.annotators(frame)) is not None:
         out = figure(picture)
     if "z positive" not in frame:

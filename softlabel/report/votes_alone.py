@@ -16,6 +16,7 @@ from softlabel.report.classes import read_classes, with_pseudonyms
 from softlabel.report.items import given_votes
 from softlabel.report.next_steps import MEND_FIRST, mend
 from softlabel.report.parts import BOOK, Headline, shown
+from softlabel.report.tidy import Tables
 from softlabel.tables import VoteTable
 from softlabel.validation import Array, listed, same
 
@@ -146,11 +147,12 @@ class AgreementReport(Report):
         return {**super()._tables(), "confusion": self.confusion.reset_index(names=["annotator", "class"])}
 
 
-def analyse_agreement(
-    votes: pd.DataFrame, positive: object, pseudonyms: bool, rng: np.random.Generator, common: dict[str, Any]
-) -> AgreementReport:
+def analyse_agreement(tables: Tables, pseudonyms: bool, rng: np.random.Generator, common: dict[str, Any]) -> AgreementReport:
     """:func:`analyse_votes` without features; ``common`` are fields of the report that are known."""
-    table, code, labels = read_classes(votes, common["repeats"])
+    if not tables.annotators_known:
+        raise ValueError("count_columns needs features: who gave which vote is not known, and agreement alone says little")
+    positive = tables.positive
+    table, code, labels = read_classes(tables.votes, common["repeats"])
     order = np.arange(len(labels))
     if positive is not None:
         is_positive = np.array([same(label, positive) for label in labels], bool)

@@ -114,7 +114,8 @@ def _worth(report: "VoteReport") -> str:
 def details(report: "VoteReport") -> tuple[str, ...]:
     """More findings in words."""
     n, votes, k = report.counted["items used"], report.counted["votes used"], len(report.annotators)
-    said = [f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item, of {k:,} annotator{'s' * (k > 1)}."]
+    of = f", of {k:,} annotator{'s' * (k > 1)}" if k else ""
+    said = [f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item{of}."]
     if report.classes:
         said.append(report.classes)
     if report.worth:

@@ -1,0 +1,97 @@
+"""Cells as they were meant: names without blanks, labels without marks for none, decimal commas; what was mended is said."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softlabel.report.files import Source
+from softlabel.validation import listed, same
+
+WHOLE = re.compile(r"[+-]?\d+\.0")
+DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?(e[+-]?\d+)?", re.IGNORECASE)
+EXACT = 2**53  # whole numbers above are not all floats
+
+
+def is_text(values: Any) -> bool:
+    return bool(values.dtype == object or pd.api.types.is_string_dtype(values.dtype))
+
+
+def ids(values: Any, what: str, notes: list[str]) -> Any:
+    """Names of items or annotators: text without blanks around it, whole numbers without a decimal point."""
+    if pd.api.types.is_float_dtype(values.dtype):
+        known = np.asarray(values[~np.asarray(values.isna())], float)
+        if not len(known) or not (known == np.floor(known)).all():
+            return values
+        if np.abs(known).max() > EXACT:
+            raise ValueError(
+                f"{what} are decimal numbers of more than fifteen digits, such as {listed(known[:1])}, which have lost some: "
+                "read them as text (dtype=str)"
+            )
+        return values.astype("Int64")
+    values = stripped(values, what, notes)
+    if is_text(values):
+        different = pd.unique(np.asarray(values.dropna(), object))
+        if len(different) and all(isinstance(value, str) and WHOLE.fullmatch(value) for value in different):
+            notes.append(f"The {what} end in .0, which was taken away.")
+            return values.map(lambda value: value.removesuffix(".0") if isinstance(value, str) else value)
+    return values
+
+
+def stripped(values: Any, what: str, notes: list[str]) -> Any:
+    """Text without blanks around it."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.dtype.categories.dtype)
+    if not is_text(values):
+        return values
+    code, different = pd.factorize(values)
+    trimmed = [value.strip() if isinstance(value, str) else value for value in different]
+    changed = np.array([old is not new and old != new for old, new in zip(different, trimmed)] + [False], bool)
+    if not changed.any():
+        return values
+    example = different[int(changed.argmax())]
+    notes.append(f"Blanks around {what} were taken away in {changed[code].sum():,} cells, such as {example!r}.")
+    out = np.array([*trimmed, None], object)[code]
+    return pd.Index(out, name=values.name) if isinstance(values, pd.Index) else pd.Series(out, values.index, name=values.name)
+
+
+def unmarked(labels: "pd.Series[Any]", marks: list[object]) -> "pd.Series[Any]":
+    """Labels without those that say that there is none."""
+    code, different = pd.factorize(labels)
+    none = [any(same(label, mark) or str(label) == str(mark) for mark in marks) for label in different]
+    return labels.mask(np.array([*none, False], bool)[code]) if any(none) else labels
+
+
+def with_points(values: "pd.Series[Any]", source: Source) -> "pd.Series[Any]":
+    """Numbers with decimal commas, where commas do not part the columns of a file."""
+    if source.separator in (None, ",") or not is_text(values):
+        return values
+    known = values.dropna().str.strip()
+    if not known.str.contains(",", regex=False).any() or not known.map(lambda cell: bool(DECIMAL_COMMA.fullmatch(cell))).all():
+        return values
+    source.notes.append("Commas in the numbers of features were read as decimal commas.")
+    return values.str.replace(",", ".", regex=False)
+
+
+def find_label(labels: Iterable[Any], wanted: object) -> Any:
+    """The one label that is meant by ``wanted``, in any capitals, or as a number; ``wanted`` itself if that is not clear."""
+    labels = list(labels)
+    number = _as_number(wanted)
+    for found in (
+        [label for label in labels if same(label, wanted)],
+        [label for label in labels if str(label) == str(wanted)],
+        [label for label in labels if str(label).casefold() == str(wanted).casefold()],
+        [label for label in labels if number is not None and _as_number(label) == number],
+    ):
+        if len(found) == 1:
+            return found[0]
+    return wanted
+
+
+def _as_number(label: Any) -> float | None:
+    try:
+        return float(label)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,438 @@
+"""Tables as people have them: whatever a file looks like, the votes in it are the same, and what was done is said."""
+
+import contextlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import ROOT
+
+from softlabel import TwoClassNormal, analyse_votes, sample_votes
+from softlabel.report.cells import find_label
+from softlabel.report.command import main
+from softlabel.report.tidy import tidy
+
+TABLES = ROOT / "tests" / "tables"
+ROLES = {"item": None, "annotator": None, "label": None}
+N = 40
+
+
+def simulated():
+    """Forty items, three annotators, all of whom vote."""
+    rng = np.random.default_rng(3)
+    model = TwoClassNormal.canonical(2)
+    X, _ = model.sample(N, rng)
+    s = sample_votes(model.posterior(X), 3, alpha0=5, rng=rng)[:, 0]
+    said = np.array([rng.permutation(np.arange(3) < k) for k in s])
+    features = pd.DataFrame(X.round(3), columns=["size", "shape"])
+    long = pd.DataFrame(
+        {"item": np.repeat(np.arange(N), 3), "annotator": np.tile(["w1", "w2", "w3"], N), "label": said.ravel()}
+    )
+    return long, features
+
+
+LONG, X = simulated()
+S = LONG.groupby("item")["label"].sum().to_numpy()
+
+
+def in_words(items=lambda k: f"a{k:03d}", labels=("no", "yes"), annotators=str):
+    """The same votes and features with other names of items and labels."""
+    words = pd.Series(labels)[LONG["label"].astype(int)].to_numpy()
+    names = [items(k) for k in range(N)]
+    votes = pd.DataFrame(
+        {"item": [names[k] for k in LONG["item"]], "annotator": LONG["annotator"].map(annotators), "label": words}
+    )
+    features = X.set_axis(pd.Index(names, name="item"))
+    return votes, features
+
+
+def read(votes, features, positive="yes", **options):
+    usual = {"truth": None, "columns": None, "exclude": (), "counts": (), "missing": ()}
+    roles = ROLES | {key: options.pop(key) for key in list(options) if key in ROLES}
+    return tidy(votes, features, roles, positive=positive, **usual | options)
+
+
+def counted(tables):
+    """Positive votes and votes by item, in the order of the features."""
+    votes, items = tables.votes, pd.Index(tables.features.get("item", tables.features.index))
+    if "label" not in votes:
+        votes = votes.set_index("item") if "item" in votes else votes
+        votes = votes.rename_axis("item").reset_index().melt("item", value_name="label")
+    votes = votes.dropna(subset="label")
+    table = (votes["label"] == tables.positive).groupby(votes["item"]).agg(["sum", "size"]).reindex(items, fill_value=0)
+    return table["sum"].to_numpy(), table["size"].to_numpy()
+
+
+def is_whole(tables):
+    s, m = counted(tables)
+    np.testing.assert_array_equal(s, S)
+    assert (m == 3).all()
+    np.testing.assert_allclose(tables.features[["size", "shape"]].to_numpy(float), X)
+
+
+# ------------------------------------------------------------------ Labels, items and annotators
+
+
+LABELS = {
+    "0 and 1": ((0, 1), "1"),
+    "0 and 1, a number": ((0, 1), 1),
+    "True and False": ((False, True), "True"),
+    "TRUE and FALSE": (("FALSE", "TRUE"), True),
+    "1.0, as after a gap": (("0.0", "1.0"), "1"),
+    "words": (("nein, nie", "ja"), "ja"),
+    "signs": (("-", "+"), "+"),
+}
+
+
+@pytest.mark.parametrize("labels, positive", LABELS.values(), ids=list(LABELS))
+@pytest.mark.parametrize("wide", [False, True], ids=["long", "wide"])
+def test_labels_of_any_kind_from_a_file(tmp_path, labels, positive, wide):
+    votes, features = in_words(labels=labels)
+    votes = votes.pivot_table(index="item", columns="annotator", values="label", aggfunc="first") if wide else votes
+    votes.to_csv(tmp_path / "votes.csv", index=wide)
+    features.to_csv(tmp_path / "features.csv")
+    is_whole(read(tmp_path / "votes.csv", tmp_path / "features.csv", positive))
+
+
+@pytest.mark.parametrize(
+    "items",
+    [lambda k: k + 1, lambda k: f"{k:03d}", lambda k: 10124420001034504343 + k, lambda k: k - 20, lambda k: f"é {k}"],
+    ids=["numbers", "leading zeros", "twenty digits", "negative", "accents and blanks"],
+)
+def test_items_of_any_kind_from_a_file(tmp_path, items):
+    votes, features = in_words(items)
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    features.to_csv(tmp_path / "features.csv")
+    tables = read(tmp_path / "votes.csv", tmp_path / "features.csv")
+    is_whole(tables)
+    assert list(tables.features["item"]) == [str(items(k)) for k in range(N)] and not tables.notes
+    assert tables.files == {"votes": "votes.csv", "features": "features.csv"}
+
+
+def test_annotators_1_and_01_are_two(tmp_path):
+    votes, features = in_words(annotators={"w1": "1", "w2": "01", "w3": "1.0"}.get)
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    tables = read(tmp_path / "votes.csv", features)
+    assert set(tables.votes["annotator"]) == {"1", "01", "1.0"}
+
+
+def test_numbers_that_became_decimals_are_numbers_again(tmp_path):
+    """As where a gap made pandas write 1 as 1.0; both tables then have the same items."""
+    votes, features = in_words(lambda k: k + 1)
+    votes["item"] = votes["item"].astype(float)
+    is_whole(read(votes, features))
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    features.to_csv(tmp_path / "features.csv")
+    tables = read(tmp_path / "votes.csv", tmp_path / "features.csv")
+    is_whole(tables)
+    assert tables.notes == ("The items of votes end in .0, which was taken away.",)
+
+
+def test_decimals_that_have_lost_digits_are_refused():
+    votes, features = in_words(lambda k: 10124420001034504343 + k)
+    with pytest.raises(ValueError, match=r"items of votes are decimal numbers of more than fifteen digits.*dtype=str"):
+        read(votes.assign(item=votes["item"].astype(float)), features)
+
+
+def test_numbers_in_one_table_and_text_in_the_other(tmp_path):
+    votes, features = in_words(lambda k: k + 1)
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    truth = pd.Series(1, features.index)
+    tables = read(tmp_path / "votes.csv", features, truth=truth)
+    is_whole(tables)
+    assert "matched as text" in tables.notes[0] and tables.truth.index[0] == "1"
+
+
+@pytest.mark.parametrize("column", ["item", "annotator", "label"])
+def test_blanks_are_taken_away_and_said(tmp_path, column):
+    votes, features = in_words()
+    votes.loc[::2, column] += " "
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    for given in (tmp_path / "votes.csv", votes, votes.astype("category")):
+        tables = read(given, features)
+        is_whole(tables)
+        assert tables.votes["annotator"].nunique() == 3
+        assert tables.notes == (
+            f"Blanks around {column}s of votes were taken away in 60 cells, such as {votes[column][0]!r}.",
+        )
+
+
+@pytest.mark.parametrize("mark", ["unsure", "-1", "skip"])
+def test_labels_that_are_none(tmp_path, mark):
+    votes, features = in_words()
+    votes.loc[[0, 5], "label"] = mark
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    for given in (tmp_path / "votes.csv", votes, votes.pivot(index="item", columns="annotator", values="label")):
+        tables = read(given, features, missing=["unsure", -1, "skip"])
+        s, m = counted(tables)
+        assert m.sum() == 3 * N - 2 and s.sum() == S.sum() - LONG["label"][[0, 5]].sum()
+    with pytest.raises(ValueError, match=f"3 different labels.*{mark}"):
+        analyse_votes(votes, features, positive="yes")
+
+
+@pytest.mark.parametrize("empty", ["", "NA", "N/A", "null", "None", "nan"])
+def test_cells_that_hold_nothing(tmp_path, empty):
+    votes, features = in_words()
+    votes.loc[0, "label"] = empty
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    assert counted(read(tmp_path / "votes.csv", features))[1].sum() == 3 * N - 1
+
+
+def test_the_label_that_is_meant():
+    for labels, wanted, meant in (
+        (["0", "1"], 1, "1"), (["0.0", "1.0"], "1", "1.0"), (["TRUE", "FALSE"], True, "TRUE"), ([True, False], 1, True),
+        (["yes", "Yes"], "Yes", "Yes"), (["Yes", "no"], "yes", "Yes"), (["a", "b"], "c", "c"), (["-1", "1"], -1.0, "-1"),
+        (["yes", "Yes"], "YES", "YES"),
+    ):  # fmt: skip
+        assert find_label(labels, wanted) == meant
+
+
+# ------------------------------------------------------------------ Files
+
+
+def test_separators_decimal_commas_and_encodings(tmp_path):
+    votes, features = in_words(lambda k: f"Ä{k}")
+    for separator, decimal, encoding in (
+        *((";", ",", "utf-8-sig"), (";", ",", "cp1252"), (";", ".", "utf-8"), ("\t", ",", "utf-16"), ("\t", ".", "utf-8")),
+        *((",", ".", "utf-8-sig"), ("|", ".", "cp1252")),
+    ):
+        form = {"sep": separator, "encoding": encoding}
+        votes.to_csv(tmp_path / "votes.csv", index=False, **form)
+        features.to_csv(tmp_path / "features.csv", decimal=decimal, **form)
+        tables = read(tmp_path / "votes.csv", tmp_path / "features.csv")
+        is_whole(tables)
+        assert any("decimal commas" in note for note in tables.notes) == (decimal == ",")
+        assert any("Latin-1" in note for note in tables.notes) == (encoding == "cp1252")
+
+
+def test_a_comma_that_is_no_decimal_sign_is_an_error(tmp_path):
+    """In a file with commas, "1,234" may be a thousand: nothing is guessed."""
+    votes, features = in_words()
+    features.assign(size=["1,234", *["2.5"] * (N - 1)]).to_csv(tmp_path / "features.csv")
+    with pytest.raises(ValueError, match=r"features.csv line 2 .*'size' is '1,234'"):
+        analyse_votes(votes, tmp_path / "features.csv", positive="yes")
+
+
+def test_records_of_json(tmp_path):
+    votes, features = in_words()
+    (tmp_path / "votes.json").write_text(votes.assign(tags=[["x"]] * len(votes)).to_json(orient="records"))
+    (tmp_path / "votes.jsonl").write_text(votes.to_json(orient="records", lines=True))
+    for name in ("votes.json", "votes.jsonl"):
+        is_whole(read(tmp_path / name, features))
+
+
+@pytest.mark.parametrize(
+    "name, text, words",
+    [
+        ("a.json", '{"item": 1}', "list of records"),
+        ("a.json", '[{"id": 1, "data": {}, "annotations": []}]', "export JSON-MIN or CSV"),
+        ("a.json", '[{"item": 1, "label": "a"}, {"item": 1, "label": ["a", "b"]}]', r"record 2, column 'label' holds several"),
+        ("a.json", "[", "cannot be read as JSON"),
+        ("a.csv", "", "a.csv cannot be read"),
+        ("a.csv", "item,label,label\n1,2,3\n", "more than one column named 'label'"),
+        ("a.csv", "item,label\n1,2,3\n4,5,6\n", "more cells than there are names"),
+        ("a.xlsx", "PK", "workbook: save its sheet as CSV"),
+        ("a.csv", "item,annotator,when\n1,2,3\n", r"no column for the label .*label= \(--label\).*'when'"),
+        ("a.csv", "item,when,label\n1,2,3\n", r"no column for the annotator .*annotator= \(--annotator\)"),
+        ("a.csv", "worker,label,when\n1,2,3\n", r"no column for the item .*item= \(--item\)"),
+        ("a.csv", "task,worker,label,answer\n1,2,3,4\n", r"'label', 'answer'.*name it by label= \(--label\)"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=words):
+        read(tmp_path / name, X)
+
+
+def test_parquet(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    votes, features = in_words(lambda k: k)
+    votes.to_parquet(tmp_path / "votes.parquet")
+    features.to_parquet(tmp_path / "features.parquet")
+    is_whole(read(tmp_path / "votes.parquet", tmp_path / "features.parquet"))
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_tables_of_other_libraries(library):
+    module = pytest.importorskip(library, reason=f"needs {library}")
+    make = module.DataFrame if library == "polars" else module.Table.from_pydict
+    votes, features = in_words()
+    is_whole(read(*(make(frame.to_dict("list")) for frame in (votes, features.reset_index()))))
+
+
+def test_what_is_no_table():
+    for wrong in (5, [1, 2], {"item": [1]}, np.zeros((2, 3))):
+        with pytest.raises(ValueError, match="votes must be a DataFrame or the path of a file, got"):
+            read(wrong, X)
+
+
+# ------------------------------------------------------------------ Columns
+
+
+HEADS = {
+    "crowd-kit": "task,worker,label",
+    "crowd-kit, older": "task,performer,label",
+    "database": "task_id,worker_id,answer",
+    "Mechanical Turk": "HITId,WorkerId,Answer.category.label",
+    "Toloka": "ASSIGNMENT:task_id,ASSIGNMENT:worker_id,OUTPUT:result",
+    "Appen": "_unit_id,_worker_id,response",
+    "camel": "itemId,AnnotatorID,Label",
+    "raters": "example,rater,judgment",
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=list(HEADS))
+def test_columns_are_known_by_the_names_that_tools_give_them(tmp_path, head):
+    votes, features = in_words()
+    votes = votes.set_axis(head.split(","), axis=1).assign(Title="Is it?", Reward="$0.05", AssignmentStatus="Approved")
+    votes.sample(frac=1, axis=1, random_state=1).to_csv(tmp_path / "votes.csv", index=False)
+    for given in (tmp_path / "votes.csv", votes):
+        tables = read(given, features)
+        is_whole(tables)
+        usual = {"task", "worker", "item", "annotator", "label"}
+        for name, role in zip(head.split(","), ROLES):
+            assert (f"{name!r} is the {role}" in " ".join(tables.notes)) == (name not in usual)
+
+
+def test_columns_by_option(tmp_path):
+    votes, features = in_words()
+    votes = votes.set_axis(["picture", "who", "what"], axis=1)
+    roles = {"item": "picture", "annotator": "who", "label": "what"}
+    tables = read(votes, features.reset_index(names="picture"), **roles)
+    is_whole(tables)
+    assert not tables.notes
+    with pytest.raises(ValueError, match="label: votes has no column 'said'; its columns are 'picture', 'who', 'what'"):
+        read(votes, features, **roles | {"label": "said"})
+
+
+def test_votes_that_were_counted():
+    votes, features = in_words()
+    counts = pd.crosstab(votes["item"], votes["label"]).reset_index()
+    tables = read(counts, features, counts=["yes", "no"])
+    is_whole(tables)
+    report = analyse_votes(counts, features, positive="yes", count_columns=["yes", "no"])
+    usual = analyse_votes(votes, features, positive="yes")
+    np.testing.assert_allclose(report.fit.coef, usual.fit.coef)
+    assert report.alpha0.value == usual.alpha0.value and report.counted["votes used"] == 3 * N
+    assert "nothing can be said of annotators" in repr(report) and "annotator" not in report.sentences()[0]
+    assert report.annotators.empty and not any("Further votes" in text for text in report.set_aside)
+    for wrong in (-1, 1.5, None):
+        bad = counts.astype(object)
+        bad.loc[3, "no"] = wrong
+        with pytest.raises(ValueError, match=r"votes, row 3, column 'no' is .*: numbers of votes must be whole"):
+            read(bad, features, counts=["yes", "no"])
+    with pytest.raises(ValueError, match="more than one row of counts for item 'a000'"):
+        read(pd.concat([counts, counts[:1]]), features, counts=["yes", "no"])
+
+
+def test_a_column_of_a_wide_table_that_is_no_annotator(tmp_path):
+    votes, features = in_words()
+    wide = votes.pivot(index="item", columns="annotator", values="label")
+    wide["email"] = [f"{k}@example.org" for k in range(N)]
+    with pytest.raises(ValueError, match=r"column 'email' holds '0@example.org'.*exclude=\['email'\] \(--exclude email\)"):
+        read(wide, features)
+    is_whole(read(wide, features, exclude=["email"]))
+    typo = wide.drop(columns="email")
+    typo.iloc[3, 1] = "yse"
+    with pytest.raises(ValueError, match=r"3 different labels .*'yse'"):  # that is no column of its own
+        analyse_votes(typo, features, positive="yes")
+
+
+def test_numbers_of_rows_and_truth_are_no_features_unless_one_says_so(tmp_path):
+    votes, features = in_words()
+    features.reset_index().to_csv(tmp_path / "features.csv")  # with a column of row numbers
+    with pytest.raises(ValueError, match=r"without a name, which begins with '0', '1', '2'.*--exclude 'Unnamed: 0'"):
+        read(votes, tmp_path / "features.csv")
+    is_whole(read(votes, tmp_path / "features.csv", exclude=["Unnamed: 0"]))
+    is_whole(read(votes, tmp_path / "features.csv", columns=["size", "shape"]))
+    for name in ("gold", "truth", "y", "target", "Ground Truth", "true_label", "y_true", "is_gold", "gold_standard", "class"):
+        with pytest.raises(ValueError, match=rf"column '{name}', which looks like true labels: say truth='{name}'"):
+            read(votes, features.assign(**{name: 1}))
+    assert list(read(votes, features.assign(gold=1), columns=["gold"]).features.columns) == ["gold"]  # said so
+    assert read(votes, features.assign(gold=1), truth="gold").truth == "gold"
+    for name in ("height", "yards", "goldfish", "classes", "truthiness"):
+        assert name in read(votes, features.assign(**{name: 1})).features
+
+
+def test_text_among_the_features_is_named(tmp_path):
+    votes, features = in_words()
+    with pytest.raises(ValueError, match=r"text, not numbers, in 'name', 'city': leave it out by exclude= \(--exclude\)"):
+        read(votes, features.assign(name="Ann", city="Bonn"))
+
+
+def test_one_file_may_hold_votes_and_features():
+    votes, features = in_words()
+    both = votes.merge(features.reset_index())
+    tables = read(both, both, columns=["size", "shape"])
+    is_whole(tables)
+    assert tables.notes == (f"Rows of features that repeat one above, counted once: {2 * N}.",)
+    with pytest.raises(ValueError, match="item 'a000' has two rows"):  # features that are not those of the item
+        analyse_votes(both, both.assign(size=np.arange(len(both))), positive="yes", columns=["size", "shape"])
+
+
+def test_a_feature_named_like_an_item_in_a_frame_with_items_in_its_index():
+    """The index has a name that says so, and a column called task is a feature like any other."""
+    votes, features = in_words()
+    is_whole(read(votes, features.assign(task=1)))
+    assert "task" in read(votes, features.assign(task=1)).features
+    with pytest.raises(ValueError, match="item '1' has two rows"):
+        analyse_votes(votes, features.reset_index(drop=True).assign(task=1), positive="yes")
+
+
+def test_votes_with_items_in_the_index_and_an_index_of_several_levels():
+    votes, features = in_words()
+    is_whole(read(votes.set_index("item"), features))
+    for given in ((votes.set_index(["item", "annotator"]), features), (votes, pd.concat({"batch": features}))):
+        with pytest.raises(ValueError, match=r"(votes|features) has rows or columns with several levels of names"):
+            read(*given)
+
+
+# ------------------------------------------------------------------ What a labelling tool writes
+
+
+def run(folder, *arguments):
+    with contextlib.chdir(folder):
+        return main(["report", "--positive", "spam", "-q", *arguments])
+
+
+def test_exports_of_label_studio(tmp_path, capsys):
+    """The features are in each row of the votes; both exports are of the same votes."""
+    columns = ("--columns", "links", "capitals", "--items", "items.csv")
+    for kind in ("csv", "json"):
+        file = str(TABLES / f"label_studio.{kind}")
+        assert run(tmp_path, "--votes", file, "--features", file, *columns) == 0
+        said = capsys.readouterr().out
+        assert "100 items with 300 votes were used, 3 an item, of 3 annotators" in said
+        assert "'id' is the item, 'choice' is the label" in said
+        items = pd.read_csv(tmp_path / "items.csv")
+        records = json.loads((TABLES / "label_studio.json").read_text())
+        spam = pd.Series([r["choice"] == "spam" for r in records]).groupby([r["id"] for r in records]).sum()
+        np.testing.assert_array_equal(items["positive"], spam)
+    assert run(tmp_path, "--votes", file, "--features", file) == 2
+    assert "text, not numbers, in 'text', 'choice', 'annotator'" in capsys.readouterr().err
+
+
+def test_the_readmes_command_runs(tmp_path):
+    readme = (ROOT / "README.md").read_text("utf8")
+    command = re.search(r"^softlabel (report (?:.*\\\n)*.*)", readme, re.MULTILINE)[1].replace("\\\n", " ")
+    arguments = [str(ROOT / a) if a.startswith("tests/") else a for a in shlex.split(command)]
+    with contextlib.chdir(tmp_path):
+        assert main(arguments) == 0
+    assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_label_studio_itself_writes_the_same(tmp_path):
+    """By its own converter, in an environment of its own."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
+    python = tmp_path / "env" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "label-studio-sdk==2.1.2"], check=True)
+    subprocess.run([python, TABLES / "label_studio.py", tmp_path], check=True)
+    for name in ("label_studio.csv", "label_studio.json"):
+        assert Path(tmp_path, name).read_bytes() == (TABLES / name).read_bytes()
