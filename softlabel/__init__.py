@@ -25,10 +25,11 @@ from softlabel.efficiency import (
 from softlabel.experiments import simulate_breast_cancer, simulate_relative_efficiency
 from softlabel.fits import BatchFit, LogisticFit
 from softlabel.joint import JointFit, fit_dirichlet_multinomial
+from softlabel.labellers import LabellerFindings, examine_labellers
 from softlabel.logistic import fit_logistic, fit_logistic_batch
 from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
-from softlabel.report import VoteReport, analyse_votes
+from softlabel.report import AgreementReport, VoteReport, analyse_votes
 from softlabel.separation import find_separation
 from softlabel.two_way import two_way_cov
 from softlabel.validation import ConvergenceWarning, SeparationWarning
@@ -55,6 +56,7 @@ from softlabel.worth import (
 __version__ = "0.2.0"
 
 __all__ = [
+    "AgreementReport",
     "Alpha0Fit",
     "BatchFit",
     "BudgetSplit",
@@ -64,6 +66,7 @@ __all__ = [
     "Estimate",
     "FitLimit",
     "JointFit",
+    "LabellerFindings",
     "LogisticFit",
     "SeparationWarning",
     "TruthWarning",
@@ -79,6 +82,7 @@ __all__ = [
     "design_votes",
     "dm_logpmf",
     "estimate_alpha0",
+    "examine_labellers",
     "find_separation",
     "fit_dirichlet_multinomial",
     "fit_limit",

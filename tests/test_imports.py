@@ -37,7 +37,12 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "two_way": {"validation", "fits", "tables"},
     "belief": {"validation", "two_way"},
     "worth": STATISTICS | {"belief", "two_way"},
-    "labellers": STATISTICS | {"tables"},
+    "exchangeable": set(),
+    "labeller_faults": {"exchangeable"},
+    "feature_faults": {"exchangeable"},
+    "labeller_search": {"exchangeable", "labeller_faults", "feature_faults"},
+    "labeller_words": set(),
+    "labellers": STATISTICS | {"tables", "exchangeable", "labeller_search", "labeller_words"},
     "classifier": STATISTICS | {"worth"},
 }
 MAY_IMPORT["report"] = MAY_IMPORT["book"] = set(MAY_IMPORT)

@@ -1,11 +1,13 @@
-"""Who votes how: z values against exchangeable annotators, and Dawid and Skene's EM against crowd-kit and by hand."""
+"""Who votes how: z values against exchangeable annotators, faults that are drawn, Dawid and Skene's EM beside crowd-kit."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri
+from scipy.stats import binom
 
-from softlabel.labellers import compare_annotators, dawid_skene, differing_annotators
+from softlabel.book.studies import labellers as study
+from softlabel.labellers import Finding, compare_annotators, dawid_skene, differing_annotators, examine_labellers
 from softlabel.tables import read_votes
 
 
@@ -162,3 +164,216 @@ def test_a_case_by_hand():
     np.testing.assert_allclose(found.prior, [0.75, 0.25], atol=1e-8)
     np.testing.assert_allclose(found.confusion, [[[1, 0]] * 2, [[2 / 3, 1 / 3], [0, 1]], [[1, 0]] * 2], atol=1e-8)
     np.testing.assert_allclose(found.log_likelihood, 2 * np.log(0.5), atol=1e-8)
+
+
+# ------------------------------------------------------------------ all faults
+
+
+def examined(name, kind, seed):
+    """A table of the study with a fault, and what is found in it."""
+    table = study.draw(*kind, np.random.default_rng(seed))
+    for fault in study.FAULTS[name]:
+        fault(table)
+    frame, X = table.frames()
+    return table, examine_labellers(frame, X, positive=True, rng=seed)
+
+
+@pytest.mark.parametrize("name", sorted(set(study.FAULTY) - {"one copies, consensus as feature"}))
+def test_a_fault_is_named_and_nobody_else(name):
+    """One table of each kind of the study: alpha0 is 5 where there is a choice."""
+    kind = next((k for k in study.FAULTY[name] if k[5] == 5), study.FAULTY[name][0])
+    table, found = examined(name, kind, 1)
+    verdict = study.judge(table, found.findings)
+    assert verdict["right"] and not verdict["accused"] and not verdict["good_accused"], found
+    if kind[0] == 300:
+        assert verdict["named"] > 0.8 and verdict["size"] == pytest.approx(len(table.bad["guessing"]) / 300, abs=0.05)
+    assert all(f.text in repr(found) for f in found.findings)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_consensus_of_which_one_vote_counts_twice(seed):
+    """The feature is named, as made of all votes or, as it holds more of theirs, of one of the two who copy."""
+    _, found = examined("one copies, consensus as feature", (5, "5", 500, 3, 0.5, 5.0), seed)
+    (leak,) = (f for f in found.findings if f.feature)
+    assert leak.feature == "x4" and leak.kind in ("consensus as feature", "feature of one") and set(leak.who) <= {0, 1}
+    assert {f.who for f in found.findings if f.kind == "copies"} <= {(0, 1), (1, 0)} and "copies" in found.kinds()
+
+
+def test_the_judge_of_the_study():
+    """It wants all who are bad, on the right side and with the right sign, and nobody else."""
+    table = study.draw(4, "4", 40, 3, 0.5, 5.0, np.random.default_rng(0))
+    study.contradict(table, 0, 1)
+
+    def judged(kind, who, size=1.0, share=0.5):
+        return study.judge(table, [Finding(kind, who, None, size, share, 0.0, "")])
+
+    assert judged("contradiction", (0, 1, 2, 3))["right"] and judged("contradiction", (3, 2, 1, 0))["right"]
+    assert not judged("contradiction", (0, 2, 1, 3))["right"] and not judged("contradiction", (0, 1, 2))["right"]
+    table = study.draw(4, "4", 40, 3, 0.5, 5.0, np.random.default_rng(0))
+    assert study.judge(table, [])["right"] and not judged("reversed", (1,))["right"] and judged("reversed", (1,))["accused"]
+    study.lean(table, 2)
+    assert judged("leans", (2,))["right"] and not judged("leans", (2,), size=-1.0)["right"]
+    assert judged("leans", (1, 2))["good_accused"] == 1 and not judged("leans", (1,))["right"]
+    assert not judged("no sign", ())["accused"] and judged("no sign", ())["no_sign"]
+
+
+def test_honest_tables_are_left_alone():
+    """At most what a binomial of 1% has in 99.9% of cases; and those who are named are so by chance, not by the features."""
+    kinds = [(5, "5", 100, 20), (2, "2", 100, 2), (3, "3", 25, 2), (8, "harder", 100, 3), (40, "5", 200, 3)]
+    seeds = [(kind, share, seed) for kind in kinds for share in (0.5, 0.1) for seed in range(20)]
+    found = [examined("honest", (*kind, share, 5.0), seed)[1] for kind, share, seed in seeds]
+    accused = sum(bool(set(f.kinds()) - study.ACCUSE_NOBODY) for f in found)
+    assert accused <= binom.ppf(0.999, len(seeds), 0.01)
+
+
+def answer(found):
+    return [(f.kind, f.who, round(f.size, 6)) for f in found.findings]
+
+
+def test_a_table_that_has_been_read(reversed_table):
+    """Features of an array are those of its items in their order; of repeated votes the first counts, kept or not."""
+    wide, X = reversed_table
+    found = examine_labellers(wide, X, positive=True, rng=0)
+    read = read_votes(wide, True, "first")
+    assert answer(examine_labellers(read, X.sample(frac=1), rng=0)) == answer(found)
+    assert answer(examine_labellers(read, X.loc[read.items].to_numpy(), rng=0)) == answer(found)
+    long = wide.rename_axis("item").melt(ignore_index=False, var_name="annotator", value_name="label").reset_index()
+    again = long[:300].assign(label=True)
+    kept = read_votes(pd.concat([long, again]), True, "keep")
+    assert kept.n_repeats == 300 and answer(examine_labellers(kept, X, rng=0)) == answer(found)
+
+
+@pytest.fixture(scope="module")
+def reversed_table():
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), [f"i{k:03}" for k in range(200)], ["size", "shape"])
+    y = rng.random((200, 4)) < expit(2 * X["size"].to_numpy())[:, None]
+    y[:, 2] = ~y[:, 2]
+    return pd.DataFrame(y, X.index, ["Ann", "Bob", "Cem", "Dee"]), X
+
+
+def test_items_are_matched_by_name(reversed_table):
+    wide, X = reversed_table
+    long = wide.rename_axis("item").melt(ignore_index=False, var_name="annotator", value_name="label").reset_index()
+    found = examine_labellers(wide, X, positive=True, rng=0)
+    assert [(f.kind, f.who) for f in found.findings] == [("reversed", ("Cem",))]
+    assert found.annotators.loc["Cem", "finding"] == "reversed" and (found.annotators["finding"] == "").sum() == 3
+    mixed = X.sample(frac=1, random_state=0).rename_axis("item").reset_index()
+    assert answer(examine_labellers(wide, mixed, positive=True, rng=0)) == answer(found)
+    assert (found.n_items, found.n_votes) == (200, 800)
+    np.testing.assert_allclose(found.annotators["positive"], wide.mean())
+    slope = found.annotators["slope"].to_numpy()
+    assert slope[2] < -0.6 and (np.delete(slope, 2) > 0.6).all()
+    shuffled = long.sample(frac=1, random_state=1)
+    assert [f[:2] for f in answer(examine_labellers(shuffled, X, positive=True, rng=0))] == [("reversed", ("Cem",))]
+
+
+def test_the_other_class_as_positive_one(reversed_table):
+    """Nothing changes but the sign of a lean."""
+    wide, X = reversed_table
+    other = examine_labellers(wide, X, positive=False, rng=0)
+    found = examine_labellers(wide, X, positive=True, rng=0)
+    assert [(f.kind, f.who) for f in other.findings] == [(f.kind, f.who) for f in found.findings]
+    assert other.findings[0].size == pytest.approx(found.findings[0].size, rel=1e-3)
+    np.testing.assert_allclose(other.annotators["z lean"], -found.annotators["z lean"], rtol=1e-9)
+
+
+def test_without_features(reversed_table):
+    wide, _ = reversed_table
+    found = examine_labellers(wide, positive=True, rng=0)
+    assert [(f.kind, f.who) for f in found.findings] == [("reversed", ("Cem",))]
+    assert "features made of votes, as there are no features" in found.not_looked_at
+
+
+def test_single_votes(reversed_table):
+    wide, X = reversed_table
+    found = examine_labellers(wide[["Ann"]], X, positive=True, rng=0)
+    assert found.findings == () and "annotators, as no item has two votes" in found.not_looked_at
+    assert "Not looked at: annotators" in repr(found)
+
+
+def test_votes_that_are_all_alike():
+    votes = pd.DataFrame([["y", "y"]] * 5, columns=["a", "b"])
+    found = examine_labellers(votes, np.arange(5.0)[:, None], positive="y", rng=0)
+    assert found.findings == ()
+
+
+def test_two_who_contradict_each_other_on_a_rare_class():
+    """The votes are hardly correlated, as both say nearly always the same; what features say to each is."""
+    for seed in range(4):
+        _, found = examined("two contradict", (2, "2", 1000, 3, 0.05, np.inf), seed)
+        assert found.kinds() == ["contradiction"] and found.findings[0].size < 0
+
+
+def test_findings_in_numbers():
+    kind = (7, "7", 500, 3, 0.5, 5.0)
+    _, found = examined("one reversed, one guesses, one copies", kind, 2)
+    f = {finding.kind: finding for finding in found.findings}
+    assert f["reversed"].who == (0,) and f["guessing"].who == (1,) and set(f["copies"].who) == {2, 3}
+    assert f["reversed"].size == pytest.approx(-1, abs=0.3) and f["guessing"].size == pytest.approx(0, abs=0.2)
+    assert f["copies"].size == pytest.approx(0.9, abs=0.15)
+    assert [f[k].share for k in ("reversed", "guessing", "copies")] == pytest.approx([1 / 7, 1 / 7, 2 / 7])
+    _, third = examined("third vote on disagreement, at random", (8, "2", 500, 3, 0.5, 5.0), 1)
+    table = study.draw(8, "2", 500, 3, 0.5, 5.0, np.random.default_rng(1))
+    study.ask_again(table, None, True)
+    assert third.findings[0].share == table.asked[:, 2].mean()
+    _, three = examined("three of 5 reversed", (5, "5", 500, 3, 0.5, 5.0), 1)
+    assert set(three.findings[0].who[:3]) == {0, 1, 2} and three.findings[0].share == 0.4 and three.findings[0].size < -0.1
+
+
+def test_items_that_are_there_several_times_are_no_test_of_the_mean():
+    """Votes on copies of an item hang together, and seem to say that the mean is bent."""
+    _, found = examined("items four times", (5, "5", 500, 3, 0.5, 0.5), 3)
+    assert found.kinds() == ["repeated items"] and any("several times" in reason for reason in found.not_looked_at)
+
+
+def test_words_for_what_cannot_be_known():
+    kind = (5, "5", 400, 3, 0.5, 5.0)
+    _, three = examined("three of 5 reversed", kind, 0)
+    assert "the votes cannot say which: a few true labels would. The majority is not evidence of being right." in repr(three)
+    _, two = examined("two contradict", (2, "2", *kind[2:]), 0)
+    assert "The majority" not in repr(two) and "cannot say which" in repr(two)
+    _, copied = examined("one of 5 copies", kind, 0)
+    assert "who copied whom the votes cannot say" in repr(copied)
+    _, coins = examined("all guess", kind, 0)
+    assert "There is no sign in votes or features that the labels mean anything" in repr(coins)
+
+
+def test_an_item_without_features_is_an_error(reversed_table):
+    wide, X = reversed_table
+    with pytest.raises(
+        ValueError, match=r"X has no row for 2 of 200 items of votes \('i003', 'i004'\); it has rows for 'i000'"
+    ):
+        examine_labellers(wide, X.drop(["i003", "i004"]), positive=True)
+    with pytest.raises(ValueError, match="X has item 'i000' more than once"):
+        examine_labellers(wide, pd.concat([X, X[:1]]), positive=True)
+    with pytest.raises(ValueError, match=r"X has no row for 200 of 200 items of votes .*; it has rows for 0, 1, 2"):
+        examine_labellers(wide, X.to_numpy(), positive=True)
+
+
+def odd_table(seed):
+    """Few items or annotators, few votes, votes that are all alike, features that are votes, constant or of two values."""
+    rng = np.random.default_rng(seed)
+    n, J, p = (60, 40, 2) if seed % 30 == 0 else (int(rng.integers(1, top)) for top in (40, 8, 6))
+    y = rng.random((n, J)) < rng.choice([0.02, 0.5, rng.random()])
+    if kind := rng.integers(4):
+        y = (y, np.tile(y[:, :1], J), np.tile(y[:1], (n, 1)), np.column_stack([~y[:, -1], y[:, 1:]]))[kind]
+    X = rng.normal(size=(n, p)) if seed % 3 else rng.integers(0, 2, (n, p)).astype(float)
+    X[:, 0] = (X[:, 0], y[:, 0], np.full(n, 1e8))[rng.integers(3)]
+    asked = rng.random((n, J)) < rng.choice([0.2, 0.6, 1])
+    asked[0, 0] = y[0, 0] = True
+    item, who = np.nonzero(asked)
+    return pd.DataFrame({"item": item, "annotator": who, "label": y[asked]}), X
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("start", [0, 100])
+def test_odd_tables_are_no_errors(start):
+    for seed in range(start, start + 100):
+        votes, X = odd_table(seed)
+        for features in (X, None):
+            found = examine_labellers(votes, features, positive=True, rng=0)
+            assert len(found.annotators) == votes["annotator"].nunique()
+            numbers = found.annotators.drop(columns="finding").to_numpy(float)
+            assert np.isfinite(numbers).all() and "nan" not in repr(found)
+            assert all(0 <= f.pvalue <= 1 for f in found.findings)

@@ -182,6 +182,7 @@ TERMS = {
     "beyond/09_limits_of_the_formula": "converse of Theorem 1, linear discriminant analysis, Efron's comparison",
     "beyond/10_real_votes": "lean, scale, tilt, equal number of true labels, prediction-powered inference",
     "practice/own_votes": "long table, wide table",
+    "practice/labellers": "interchangeable annotators",
     "practice/large_runs": "scheduler",
 }
 

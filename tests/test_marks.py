@@ -16,15 +16,18 @@ from softlabel.book.studies import mutants
 TABLE = pd.read_csv(ROOT / "book" / "studies" / "mutants.csv", comment="#", keep_default_na=False)
 TABLE["change"] = pd.to_numeric(TABLE["change"])
 BOXES = yaml.safe_load((ROOT / "book" / "_ext" / "box_tests.yml").read_text("utf8"))
-FORMULAS = "efficiency budget vote_models normal overdispersion joint logistic fits experiments labellers".split()
+FORMULAS = "efficiency budget vote_models normal overdispersion joint logistic fits experiments labellers exchangeable".split()
 
 # Functions of these modules that state no formula of their own, and what they do instead.
 WITHOUT = {
-    "call another": "LogisticFit.cov alpha0_interval dm_logpmf estimate_alpha0 overdispersion prediction_band"
-    " sample_probabilities sample_votes score_and_information",
+    "call another": "LogisticFit.cov alpha0_interval dm_logpmf estimate_alpha0 examine_labellers overdispersion"
+    " prediction_band sample_probabilities sample_votes score_and_information",
     "search for the root or the maximum of another": "best_omega newton unexplained",
-    "arrange numbers": "VoteTerms.parts later_classes nested_votes parts_of_votes product split_errors votes_in_order",
-    "check, decide, show": "LogisticRule.describe advice as_memory need_repeated_votes rarer_items run shown",
+    "arrange numbers": "Panel.cast Panel.m Panel.matrix Panel.n_items Panel.only Panel.s Panel.share Panel.total Panel.turned"
+    " Panel.without Panel.without_feature VoteTerms.parts later_classes nested_votes parts_of_votes product split_errors"
+    " votes_in_order",
+    "check, decide, show": "LabellerFindings.kinds LogisticRule.describe advice as_memory need_repeated_votes rarer_items run"
+    " shown",
     "are abstract": "VoteModel.correlation VoteModel.draw_probabilities VoteModel.log_probability",
 }
 
@@ -34,7 +37,7 @@ def functions():
     for name in (*FORMULAS, "report.parts"):
         module = importlib.import_module(f"softlabel.{name}")
         for thing in list(vars(module).values()):
-            if getattr(thing, "__module__", "") != module.__name__ or thing.__name__.startswith("_"):
+            if getattr(thing, "__module__", "") != module.__name__ or getattr(thing, "__name__", "_").startswith("_"):
                 continue
             if inspect.isfunction(thing):
                 yield thing.__name__

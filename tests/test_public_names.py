@@ -13,6 +13,7 @@ from softlabel.book import claims
 from softlabel.classifier import SoftLabelClassifier, neg_log_loss_of_votes
 
 NAMES = {
+    "AgreementReport",
     "Alpha0Fit",
     "BatchFit",
     "BudgetSplit",
@@ -22,6 +23,7 @@ NAMES = {
     "Estimate",
     "FitLimit",
     "JointFit",
+    "LabellerFindings",
     "LogisticFit",
     "SeparationWarning",
     "TruthWarning",
@@ -37,6 +39,7 @@ NAMES = {
     "design_votes",
     "dm_logpmf",
     "estimate_alpha0",
+    "examine_labellers",
     "find_separation",
     "fit_dirichlet_multinomial",
     "fit_limit",
@@ -102,9 +105,10 @@ SIGNATURES = {
     softlabel.split_budget: "*, budget, cost_item, cost_vote, cost_truth, alpha0, ceiling",
     softlabel.simulate_relative_efficiency: "deltas, ms, alphas, n=500, p=2, n_sims=1000, rng=None, n_jobs=-1, memory=None",
     softlabel.simulate_breast_cancer: "ms, alphas, n_train=50, n_splits=100, rng=None, n_jobs=-1, method='glm', memory=None",
-    softlabel.analyse_votes: "votes, features, *, positive, truth=None, columns=None, exclude=(), item=None, annotator=None, "
-    "label=None, count_columns=(), missing=(), repeats='first', "
-    "cost_item=1.0, cost_vote=1.0, level=0.95, rng=0",
+    softlabel.analyse_votes: "votes, features, *, positive=None, truth=None, columns=None, exclude=(), item=None, "
+    "annotator=None, label=None, count_columns=(), missing=(), repeats='first', cost_item=1.0, cost_vote=1.0, "
+    "cost_truth=None, level=0.95, pseudonyms=False, rng=0",
+    softlabel.examine_labellers: "votes, X=None, *, positive=None, rng=None",
     softlabel.TwoClassNormal: "mean1, mean2, cov, prior1=0.5",
     softlabel.TwoClassNormal.canonical: "delta, p=2, prior1=0.5",
     softlabel.TwoClassNormal.sample: "self, n, rng=None, size=None",
@@ -135,11 +139,14 @@ SIGNATURES = {
     datasets.load_imagenet16h: "noise",
 }
 RULE = "coef converged n_iter separation log_likelihood n_items n_without_votes feature_names".split()
+REPORT = "items annotators counted agreement agreement_lacks alpha0 alpha0_lacks findings notes files made positive".split()
+REPORT += ["repeats", "level"]
 FIELDS = {
     softlabel.LogisticFit: [*RULE, "deviance", "dispersion"],
     softlabel.BatchFit: ["coef", "converged", "n_iter"],
     softlabel.JointFit: [*RULE, "alpha0"],
     softlabel.CombinedFit: [*RULE, "n_truths"],
+    softlabel.LabellerFindings: ["findings", "annotators", "not_looked_at", "n_items", "n_votes"],
     softlabel.Estimate: ["value", "low", "high"],
     softlabel.WorthOfVotes: [
         *"error lean scale tilt floor equal_number level n_items m n_truths reservations".split(),
@@ -148,11 +155,9 @@ FIELDS = {
     softlabel.VoteDesign: ["n_items", "m", "worth", "cost", "root", "n_truth"],
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
     softlabel.VoteReport: [
-        "items",
-        "annotators",
-        "counted",
+        *REPORT,
         "fit",
-        "alpha0",
+        "coefficients",
         "overdispersion",
         "efficiency_direct",
         "goodness_of_fit",
@@ -160,14 +165,12 @@ FIELDS = {
         "worth",
         "comparison",
         "lacking",
-        "notes",
-        "files",
-        "positive",
-        "repeats",
-        "level",
+        "classes",
         "cost_item",
         "cost_vote",
+        "cost_truth",
     ],
+    softlabel.AgreementReport: [*REPORT, "labels", "shares", "confusion"],
     datasets.VoteData: ["X", "counts", "y", "votes", "source"],
 }
 

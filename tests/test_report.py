@@ -1,11 +1,16 @@
 """Reports on votes: right numbers, forms of input, errors that name the row, and a page that stands alone."""
 
 import contextlib
+import dataclasses
 import functools
+import json
 import os
 import re
 import subprocess
 import sys
+import time
+from datetime import date
+from importlib.metadata import version
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +24,7 @@ from scipy import integrate, stats
 from scipy.special import expit
 
 from softlabel import (
+    TwoClassNormal,
     alpha0_interval,
     analyse_votes,
     estimate_alpha0,
@@ -26,12 +32,16 @@ from softlabel import (
     overdispersion_test,
     relative_efficiency,
     sample_probabilities,
+    sample_votes,
+    split_budget,
     worth_of_votes,
 )
 from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
-from softlabel.report import parts
+from softlabel.report import buying, figures, items, parts, penalised
+from softlabel.report.agreement import agreement, krippendorff, without_features
 from softlabel.report.command import main
+from softlabel.report.html import TITLES
 from softlabel.report.parts import CHAPTER, Interval
 from softlabel.vote_models import share_in_band
 
@@ -137,8 +147,8 @@ def test_the_scatter_alone_gives_the_same_efficiency_where_the_model_holds():
     np.testing.assert_allclose(shifted.efficiency_direct, report.efficiency_direct, rtol=1e-6)
 
 
-def bought(m, alpha0, cost_item=1.0, cost_vote=1.0):
-    return parts.advice(parts.spending(np.full(3, float(m)), Interval(*[alpha0] * 3), cost_item, cost_vote))
+def bought(m, alpha0, cost_item=1.0, cost_vote=1.0, **more):
+    return buying.advice(buying.gains(np.full(3, float(m)), Interval(*[alpha0] * 3), cost_item, cost_vote, **more))
 
 
 def in_favour_of_votes(m, alpha0, c0, c1):
@@ -149,7 +159,7 @@ def in_favour_of_votes(m, alpha0, c0, c1):
 @pytest.mark.parametrize("alpha0", [1e-9, 0.5, 3.0, 12.0, 1e9])
 def test_one_more_vote_pays_as_long_as_the_products_rule_says(alpha0):
     for c0, c1 in ((1, 1), (10, 1), (0.2, 1), (3, 7)):
-        best = parts.best_votes(Interval(*[alpha0] * 3), c0, c1)
+        best = buying.best_votes(Interval(*[alpha0] * 3), c0, c1, np.inf)
         worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 40)]
         assert best.value >= 40 or np.isclose(worth[int(best.value) - 1], max(worth), rtol=1e-9)
         for m in range(1, 12):
@@ -163,7 +173,7 @@ def test_best_number_of_votes_by_search():
     for alpha0 in [*np.geomspace(0.1, 300, 60), *(k * (k + 1) + 0.1 for k in range(1, 10))]:
         for c0, c1 in ((1.0, 1.0), (3.0, 2.0)):
             worth = [relative_efficiency(k, alpha0) / (c0 + c1 * k) for k in range(1, 100)]
-            assert parts.best_votes(Interval(*[alpha0] * 3), c0, c1) == (np.argmax(worth) + 1,) * 3
+            assert buying.best_votes(Interval(*[alpha0] * 3), c0, c1, np.inf) == (np.argmax(worth) + 1,) * 3
 
 
 def test_one_more_vote_symbolically():
@@ -238,35 +248,76 @@ def test_groups_of_the_goodness_of_fit_hold_their_level_and_see_a_missing_featur
     assert curved.goodness_of_fit.pvalue < 1e-4 and any("do not follow" in w for w in curved.warnings)
 
 
+def leaving_one_out(x, counts, coef):
+    """Covariance of coefficients from residuals that each item would have in a step from a fit without it."""
+    m, tau = counts.sum(axis=1), expit(x @ coef)
+    w, residual = m * tau * (1 - tau), counts[:, 0] - m * tau
+    scores = []
+    for j in range(len(x)):
+        others = np.arange(len(x)) != j
+        without = np.linalg.inv((x[others].T * w[others]) @ x[others])
+        scores.append(x[j] * residual[j] * (1 + w[j] * x[j] @ without @ x[j]))  # 1 / (1 - leverage), by Sherman and Morrison
+    bread = np.linalg.inv((x.T * w) @ x)
+    return bread @ np.transpose(scores) @ np.array(scores) @ bread
+
+
 def test_truth_against_votes_as_a_difference_of_two_estimates():
-    """A step from the votes' coefficients by the true labels has covariance I^-1 + C, which the score test does not invert."""
+    """A step from the votes' coefficients b by the true labels has covariance I^-1 + C; less what a multiple of b fits of it.
+
+    The score test inverts neither I nor C; and no weighted least squares of the step on b is in it.
+    """
     fit, tau = the_report().fit, the_report().fit.posterior(X)
     x, y = np.insert(X.to_numpy(), 0, 1, axis=1), TRUTH.to_numpy(float)
     y[:20] = np.nan
     known, p = ~np.isnan(y), tau[:, 0]
     inverse = np.linalg.inv((x[known].T * (p * (1 - p))[known]) @ x[known])
     step = inverse @ x[known].T @ (y - p)[known]
-    statistic = step @ np.linalg.solve(inverse + fit.cov(), step)
-    found = parts.against_truth(fit, X, tau, y)
-    assert found.statistic == pytest.approx(statistic, rel=1e-8)
-    assert found.pvalue == pytest.approx(stats.chi2.sf(statistic, 3), rel=1e-8)
+    root = np.linalg.cholesky(np.linalg.inv(inverse + leaving_one_out(x, COUNTS, fit.coef))).T
+    _, statistic, *_ = np.linalg.lstsq((root @ fit.coef)[:, None], root @ step)
+    found = parts.against_truth(fit, X, tau, COUNTS, y)
+    assert found.statistic == pytest.approx(statistic.item(), rel=1e-8) and found.df == 2
+    assert found.pvalue == pytest.approx(stats.f.sf(statistic.item() / 2, 2, 117), rel=1e-8)
     assert (found.n_items, found.accuracy) == (100, np.mean((p > 0.5)[known] == (y == 1)[known]))
 
 
+def false_alarms(n, p, runs, m=5):
+    """p-values of true labels from the posterior of the votes, all n of them; ten features matter."""
+    pvalues = []
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        slopes = np.zeros(p)
+        slopes[:10] = rng.normal(size=min(p, 10))
+        x = pd.DataFrame(rng.normal(size=(n, p)))
+        tau = expit(0.3 + x.to_numpy() @ (1.5 * slopes / np.linalg.norm(slopes)))
+        counts = sample_votes(np.column_stack([tau, 1 - tau]), m, 5.0, rng).astype(float)
+        fit = fit_logistic(x, counts)
+        truth = (rng.random(n) < tau).astype(float)
+        pvalues.append(parts.against_truth(fit, x, fit.posterior(x), counts, truth).pvalue)
+    return np.array(pvalues)
+
+
+@pytest.mark.parametrize(("n", "p", "runs"), [(400, 10, 200), (440, 20, 200), (200, 60, 200), (1000, 200, 30)])
+def test_true_labels_from_the_votes_posterior_seldom_raise_an_alarm(n, p, runs):
+    """Nominal 1%. With all of U'V^-1 U and chi-square it was 43% with 60 features of 200 items, and 44% with 200 of 1,000."""
+    found = int((false_alarms(n, p, runs) < 0.01).sum())
+    assert stats.binomtest(found, runs, 0.01, alternative="greater").pvalue > 0.005
+
+
 def test_truth_against_votes():
-    """Its level where votes are right; and a bias that all annotators share, seen by nothing else."""
+    """Its level where votes are right or off scale; and a bias that all annotators share, seen by nothing else."""
     pvalues = []
     for seed in range(150):
         x, wide, truth = simulate(n=400, seed=seed)
         fit = fit_logistic(x, count(wide))
-        pvalues.append(parts.against_truth(fit, x, fit.posterior(x), truth.to_numpy(float)).pvalue)
+        pvalues.append(parts.against_truth(fit, x, fit.posterior(x), count(wide), truth.to_numpy(float)).pvalue)
     assert stats.kstest(pvalues, "uniform").pvalue > 0.001
     x, wide, truth = simulate(n=400, seed=0, bias=0.2)
     report = analyse_votes(wide, x, positive="yes", truth=truth)
     assert report.truth.pvalue < 1e-4 and any("no number of votes" in w for w in report.warnings)
-    assert not any("Annotators who differ" in w for w in report.warnings)
+    assert "leans" not in report.kinds and report.headline.use.startswith("Only together with true labels")
     x, wide, truth = simulate(n=400, seed=2, bias=np.array([0, 0, 0, 0, 0.25]))
-    assert any("Annotators who differ" in w and "1 of 5 ('a4')" in w for w in analyse_votes(wide, x, positive="yes").warnings)
+    leaning = analyse_votes(wide, x, positive="yes")
+    assert any("'a4' says yes more often" in w for w in leaning.warnings) and "Ask 'a4'" in leaning.headline.next
 
 
 # ------------------------------------------------------------------ What true labels say of the votes
@@ -289,16 +340,17 @@ def test_some_true_labels_say_what_the_votes_are_worth():
         report.table().loc[rows], [worth.error, worth.lean, worth.scale, worth.tilt, worth.floor, worth.equal_number]
     )
     value, low, high = worth.error
-    headline, *_, formula, _, _ = report.sentences()[1:]
     number = " to ".join(f"{float(f'{x:.2g}'):,.0f}" for x in worth.equal_number[1:])
-    for words in ("By 40 true labels", f"wrong on {value:.1%} ({low:.1%} to {high:.1%})", f"({number}) true labels"):
-        assert words in headline
+    for words in ("By 40 true labels", f"wrong on {value:.1%} ({low:.1%} to {high:.1%})"):
+        assert words in report.headline.use
+    formula = report.headline.worth
+    assert f"({number}) true labels" in formula
     np.testing.assert_allclose(report.promised, 120 * relative_efficiency(5, np.array(report.alpha0)), rtol=1e-12)
-    assert formula.startswith("If the mean of the votes were right") and str(report.promised) in formula
+    assert "If the mean of the votes were right" in formula and str(report.promised) in formula
     assert "do not rule out so much; so few seldom could" in formula
     for text in told(report):
         assert "fit_votes_and_truth" in text and "Votes cannot tell" not in text
-    assert hrefs(report.to_html()) == [f"{CHAPTER}#one-rule", f"{CHAPTER}#lean-scale-tilt"]
+    assert {f"{CHAPTER}#one-rule", f"{CHAPTER}#lean-scale-tilt"} < set(hrefs(report.to_html()))
 
 
 def test_ten_annotators_or_more_are_taken_as_a_sample_of_annotators():
@@ -328,7 +380,7 @@ def test_without_true_labels_the_worth_is_said_to_hold_only_if_the_mean_is_right
         assert "If the mean of the votes is right, the votes on an item are worth" in text
         for words in ("three real data sets", "some 50", "400 to 800", "choose_for_truth", "no sharp worth"):
             assert words in text
-    assert hrefs(report.to_html()) == [f"{CHAPTER}#few-truths"]
+    assert f"{CHAPTER}#few-truths" in hrefs(report.to_html())
     assert told(analyse_votes(LONG, X, positive="yes", truth=TRUTH * np.nan))[0].count("Votes cannot tell") == 1
 
 
@@ -375,14 +427,14 @@ def test_numbers_in_words_by_hand():
         assert parts.equal_number(worth) == rounded and parts.equal_number_in_words(worth, 3) == words
 
 
-def leaning(shift, n=3000, k=600, seed=0):
+def leaning(shift, n=3000, k=600, seed=0, **options):
     """Votes whose log-odds are too high by ``shift``, and k true labels; features of one direction that matters."""
     rng = np.random.default_rng(seed)
     x = pd.DataFrame(rng.normal(size=(n, 2)), columns=["size", "shape"]).rename_axis("item")
     eta = 1.5 * x["size"].to_numpy()
     yes = rng.random((n, 3)) < expit(eta + shift)[:, None]
     truth = pd.Series((rng.random(n) < expit(eta)).astype(float)).where(np.arange(n) < k)
-    return analyse_votes(pd.DataFrame(yes, x.index), x, positive=True, truth=truth)
+    return analyse_votes(pd.DataFrame(yes, x.index), x, positive=True, truth=truth, **options)
 
 
 def test_votes_that_lean_are_found_out_and_no_advice_rests_on_the_formula():
@@ -410,19 +462,19 @@ def test_votes_whose_mean_is_right_keep_their_promise():
     assert "the true labels do not rule out so much." in repr(report) and "buy more" in repr(report)
 
 
-def test_votes_off_scale_alone_get_no_advice_either():
-    """The worth is not refuted, that the mean is right is."""
+def test_votes_off_scale_alone_are_not_called_wrong():
+    """Over-confident votes lead to right decisions; by the score of all coefficients they were "biased", p below 1e-4."""
     rng = np.random.default_rng(0)
     x = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["size", "shape"]).rename_axis("item")
     eta = 1.5 * x["size"].to_numpy()
     yes = rng.random((2000, 3)) < expit(2 * eta)[:, None]
     truth = pd.Series((rng.random(2000) < expit(eta)).astype(float)).where(np.arange(2000) < 300)
     report = analyse_votes(pd.DataFrame(yes, x.index), x, positive=True, truth=truth)
-    assert not report.refuted and report.truth.pvalue < 1e-4
+    assert not report.refuted and report.truth.pvalue > 0.01 and report.warnings == ()
     known = (report.fit.coef[0] + x.to_numpy() @ report.fit.coef[1:])[:300, None]
     calibration = fit_logistic(known, truth[:300]).coef[1], fit_logistic(known, truth[:300]).stderr()[1]
     assert abs(report.worth.scale.value - calibration[0]) < calibration[1] and report.worth.scale.high < 1
-    assert "There is no advice" in repr(report) and "do not rule out so much" in repr(report)
+    assert "too extreme: decisions at one half stay right" in repr(report) and "do not rule out so much" in repr(report)
 
 
 BAD_TRUTH = {
@@ -437,7 +489,7 @@ BAD_TRUTH = {
     "inverted": (WIDE.replace({"yes": "no", "no": "yes"}), X, TRUTH, "worth at most 4 true labels"),
     "one feature": (WIDE, X[["size"]], TRUTH, "as there is one feature"),
     "one vote": (WIDE[["a0"]], X, TRUTH, "votes would be worth one true label each"),
-    "more truths than votes": (WIDE[:8], X, TRUTH, "alpha0 is infinite (no interval)"),
+    "more truths than votes": (WIDE[:8], X, TRUTH, "there is no sign, in votes or features"),
 }
 
 
@@ -450,6 +502,488 @@ def test_an_answer_from_doubtful_truth_has_its_reservation(votes, features, trut
         assert not re.search(r"\b(nan|inf|infinite to|None)\b", text.replace("None found", ""))
     assert report.worth is None or all(text in " ".join(report.warnings) for text in report.worth.reservations)
     assert not report.refuted or report.worth.reservations == () or "if one sets the reservations aside" in repr(report)
+
+
+# ------------------------------------------------------------------ Items, features and votes together
+
+
+def by_quadrature(f, s, m, tau, alpha0):
+    """Mean of f(p) given s of m votes: p is beta beforehand."""
+    law = stats.beta(alpha0 * tau, alpha0 * (1 - tau)).pdf
+
+    def weight(p):
+        return law(p) * p**s * (1 - p) ** (m - s)
+
+    at = sorted({0.5, tau, (s + 1) / (m + 2)})
+    total = [
+        sum(integrate.quad(lambda p: g(p) * weight(p), *ends)[0] for ends in zip([0, *at], [*at, 1]))
+        for g in (f, np.ones_like)
+    ]
+    return total[0] / total[1]
+
+
+@pytest.mark.parametrize("alpha0", [1.5, 5.0, 40.0])
+def test_an_item_given_its_votes_by_quadrature(alpha0):
+    s, m, tau = (np.array(x, float) for x in zip((0, 1, 0.3), (3, 4, 0.5), (2, 7, 0.8), (9, 10, 0.6), (5, 5, 0.9)))
+    counts, both = np.column_stack([s, m - s]), np.column_stack([tau, 1 - tau])
+    frame = items.describe(counts, both, Interval(alpha0, alpha0 / 2, 2 * alpha0), pd.RangeIndex(5))
+    right = {
+        "given votes": [by_quadrature(lambda p: p, *row, alpha0) for row in zip(s, m, tau)],
+        "most": [by_quadrature(lambda p: 1.0 * (p > 0.5), *row, alpha0) for row in zip(s, m, tau)],
+        "disagreement": [by_quadrature(lambda p: 2 * p * (1 - p), *row, alpha0) for row in zip(s, m, tau)],
+    }
+    for name, values in right.items():
+        np.testing.assert_allclose(frame[name], values, rtol=1e-6, err_msg=name)
+    np.testing.assert_allclose(frame["doubt"], np.minimum(right["most"], 1 - np.array(right["most"])), rtol=1e-5)
+    ends = np.sort([[(a * t + k) / (a + n) for k, n, t in zip(s, m, tau)] for a in (alpha0 / 2, 2 * alpha0)], axis=0)
+    np.testing.assert_allclose(frame[["low", "high"]].T, ends)
+    for wrong in (s / m, tau, (alpha0 * tau + s) / (alpha0 + m + 1), (tau + alpha0 * s) / (1 + alpha0 * m)):  # negative
+        assert np.abs(wrong - frame["given votes"]).max() > 0.01
+
+
+def test_given_votes_is_calibrated_where_the_truth_is_like_one_more_vote():
+    """And neither the posterior by features nor the share of votes is, among items with the same votes."""
+    rng = np.random.default_rng(0)
+    tau = expit(1.5 * rng.normal(size=200_000))
+    both = np.column_stack([tau, 1 - tau])
+    p = sample_probabilities(both, 3.0, rng)[:, 0]
+    s, truth = rng.binomial(4, p), rng.random(len(p)) < p
+    counts = np.column_stack([s, 4.0 - s])
+    said = {"given votes": items.given_votes(counts, both, 3.0)[:, 0], "features": tau, "votes": s / 4}
+    most = items.majority(counts, both, 3.0)
+    for k in range(5):
+        se = np.sqrt(0.25 / (s == k).sum())
+        off = {name: abs(values[s == k].mean() - truth[s == k].mean()) for name, values in said.items()}
+        assert off["given votes"] < 4 * se and abs(most[s == k].mean() - (p[s == k] > 0.5).mean()) < 4 * se
+        assert k == 2 or min(off["features"], off["votes"]) > 8 * se
+
+
+def test_items_at_the_ends_of_alpha0():
+    counts, tau = np.array([[3.0, 0], [1, 2], [0, 1]]), np.array([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]])
+    independent = items.describe(counts, tau, Interval(np.inf, 5, np.inf), pd.RangeIndex(3))
+    np.testing.assert_array_equal(independent["given votes"], tau[:, 0])  # votes say nothing that features do not
+    np.testing.assert_allclose(independent["most"][:2], [0, 1], atol=1e-12)
+    np.testing.assert_allclose(independent["disagreement"], 2 * tau.prod(axis=1), rtol=1e-6)
+    copies = items.describe(counts, tau, Interval(0.0, 0, 1), pd.RangeIndex(3))
+    np.testing.assert_allclose(copies["given votes"], [1, 1 / 3, 0], atol=1e-8)
+    unknown = items.describe(counts, tau, Interval(np.nan, 0, np.inf), pd.RangeIndex(3))
+    assert (
+        unknown[["given votes", "doubt", "relabel"]].isna().all(axis=None) and (unknown["high"] - unknown["low"]).max() == 0.7
+    )
+
+
+def test_the_item_to_label_again_first_is_the_one_that_a_vote_would_settle():
+    """Of 50 votes 25 to 25 is contested, and another vote settles it less than one at 1 to 1; 4 to 0 needs none."""
+    counts, tau = np.array([[25.0, 25], [1, 1], [4, 0], [30, 20]]), np.full((4, 2), 0.5)
+    frame = items.describe(counts, tau, Interval(1.0, 0.5, 2), pd.Index(["contested", "open", "settled", "leading"]))
+    assert frame.sort_values("relabel").index.tolist() == ["open", "contested", "leading", "settled"]
+    assert frame["disagreement"].idxmax() == "contested"
+    now = np.maximum(frame["most"], 1 - frame["most"])
+    for k in range(4):  # by enumeration of the two answers
+        after = [stats.beta.sf(0.5, *(0.5 + counts[k] + more)) for more in ([1, 0], [0, 1])]
+        yes = (0.5 + counts[k, 0]) / (1 + counts[k].sum())
+        expected = yes * max(after[0], 1 - after[0]) + (1 - yes) * max(after[1], 1 - after[1]) - now.iloc[k]
+        assert items.gain_of_a_vote(counts, tau, 1.0)[k] == pytest.approx(expected, abs=1e-12)
+
+
+# ------------------------------------------------------------------ What to do next
+
+
+UNEQUAL = np.array([1.0] * 9 + [50.0])
+
+
+def test_weights_make_up_for_unequal_numbers():
+    """Nine items in ten have one vote and one has fifty: pooled .257 of a true label an item, weighted 1.00 (alpha0 = 1)."""
+    assert buying.weighted_efficiency(UNEQUAL, 1.0) == pytest.approx(1.0961, abs=1e-4)
+    assert efficiency_of(UNEQUAL, 1.0, np.ones(10)) == pytest.approx(pooled_efficiency(UNEQUAL, 1.0), rel=1e-12)
+    rng = np.random.default_rng(0)
+    for alpha0 in (0.2, 1.0, 8.0):
+        best = efficiency_of(UNEQUAL, alpha0, (1 + alpha0) / (UNEQUAL + alpha0))
+        assert best == pytest.approx(buying.weighted_efficiency(UNEQUAL, alpha0), rel=1e-12)
+        assert all(efficiency_of(UNEQUAL, alpha0, rng.exponential(size=10)) < best for _ in range(100))
+    assert buying.weighted_efficiency(UNEQUAL, np.inf) == 5.9 and buying.weighted_efficiency(UNEQUAL, 0.0) == pytest.approx(1)
+
+
+def efficiency_of(m, alpha0, weight):
+    """Worth of an item with any weights, by the sandwich: E[aM]^2 / E[a^2 phi M]."""
+    phi = (m + alpha0) / (1 + alpha0)
+    return np.mean(weight * m) ** 2 / np.mean(weight**2 * phi * m)
+
+
+def test_the_free_remedy_comes_first_and_is_worth_what_simulation_says():
+    rng = np.random.default_rng(1)
+    model, n, slopes = TwoClassNormal.canonical(2), 1000, {"truth": [], "pooled": [], "weighted": []}
+    for _ in range(300):
+        x, z = model.sample(n, rng)
+        m = np.where(rng.random(n) < 0.1, 50, 1)
+        s = rng.binomial(m, sample_probabilities(model.posterior(x), 1.0, rng)[:, 0])
+        counts = np.column_stack([s, m - s])
+        weighted = np.rint(1e6 * counts * (2 / (m + 1))[:, None])
+        for name, y in (("truth", z), ("pooled", counts), ("weighted", weighted)):
+            slopes[name].append(fit_logistic(x, y).coef[1])
+    variance = {name: np.var(values) for name, values in slopes.items()}
+    assert variance["truth"] / variance["pooled"] == pytest.approx(pooled_efficiency(UNEQUAL, 1.0), rel=0.3)
+    assert variance["truth"] / variance["weighted"] == pytest.approx(buying.weighted_efficiency(UNEQUAL, 1.0), rel=0.3)
+
+    features = pd.DataFrame(x, columns=["size", "shape"]).rename_axis("item")
+    votes = pd.DataFrame(np.arange(50) < s[:, None]).where(np.arange(50) < m[:, None]).rename_axis("item")
+    votes = votes.apply(rng.permuted, axis=1, result_type="broadcast")  # nobody is the one who votes on all
+    report = analyse_votes(votes, features, positive=True)
+    assert report.use_weights and report.headline.next.startswith("Weigh items by 1 / phi")
+    np.testing.assert_allclose(report.weighted.value, (1 + report.alpha0.value) * np.mean(m / (m + report.alpha0.value)))
+    phi = (m + report.alpha0.value) / (1 + report.alpha0.value)
+    np.testing.assert_allclose(report.items["weight"], 1 / phi)
+    gain = buying.gains(m.astype(float), report.alpha0, 1.0, 1.0, weighted=True)
+    pd.testing.assert_frame_equal(report.spending, buying.spending(gain))
+    assert not the_report().use_weights and "phi" not in the_report().headline.next
+
+
+@pytest.mark.parametrize("ceiling", [20.0, 400.0, np.inf])
+def test_gains_with_a_ceiling_are_those_of_the_budget_s_chapter(ceiling):
+    """Against split_budget: all into votes for the money of so many items is worth W / (1 + W / ceiling)."""
+    n, m, alpha0 = 60, 2, 3.0
+    promised = n * relative_efficiency(m, alpha0)
+    equal = promised / (1 + promised / ceiling)
+    found = buying.gains(
+        np.full(n, float(m)), Interval(*[alpha0] * 3), 2.0, 1.0, cost_truth=4.0, n_truths=10, equal=Interval(*[equal] * 3)
+    )[0]
+    kwargs = {"cost_item": 2.0, "cost_vote": 1.0, "cost_truth": 4.0, "alpha0": alpha0, "ceiling": ceiling}
+    with_items = split_budget(budget=(n + n / 4) * 4.0, **kwargs).all_votes  # the best design may have other m
+    assert 10 + with_items >= (1 + found[buying.ITEMS]) * (10 + equal) * (1 - 1e-12)
+    more = n * relative_efficiency(m + 1, alpha0)
+    assert found[buying.VOTE] == pytest.approx((10 + 1 / (1 / more + 1 / ceiling)) / (10 + equal) - 1)
+    wider = promised * 5 / 4
+    assert found[buying.ITEMS] == pytest.approx((10 + 1 / (1 / wider + 1 / ceiling)) / (10 + equal) - 1)
+    assert found[buying.LABELS] == pytest.approx((n / 4) / (10 + equal))
+    assert bought(m, alpha0, 2.0, 1.0, cost_truth=4.0, equal=Interval(*[equal] * 3)) in ("true labels", "more items")
+
+
+def test_true_labels_are_bought_where_votes_have_reached_their_ceiling():
+    """Votes that lean are worth at most some tens of true labels: labels at any price beat them, and without a price none."""
+    priced = leaning(1.0, cost_truth=3.0)
+    assert priced.advice == "true labels" and "buy true labels" in priced.headline.next
+    gain = priced.spending["gain"]
+    assert gain[buying.LABELS] == pytest.approx(1000 / (600 + priced.worth.equal_number.value))
+    assert gain[buying.VOTE] < 0.02 and gain[buying.ITEMS] < 0.02
+    assert leaning(1.0).advice == "none" and leaning(0.0, cost_truth=1e6).advice == "more votes"
+
+
+def test_no_number_of_votes_is_infinite():
+    """For independent votes the formula would have ever more votes on ever fewer items, which chapter 8 calls meaningless."""
+    alpha0 = Interval(np.inf, 20.0, np.inf)
+    assert buying.best_votes(alpha0, 1.0, 1.0, 12.0) == (12, 4, 12)
+    assert buying.best_votes(alpha0, 0.0, 1.0, 12.0) == (1, 1, 1)
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"]).rename_axis("item")
+    votes = pd.DataFrame(rng.random((400, 3)) < expit(x.to_numpy() @ [1.0, -1])[:, None], x.index)
+    report = analyse_votes(votes, x, positive=True)
+    assert report.alpha0.high == np.inf and np.isfinite(report.best_votes).all()
+    share = (votes.to_numpy().mean(axis=1)).mean()
+    assert report.min_items == np.ceil(30 / min(share, 1 - share)) and report.best_votes.value <= 1600 / report.min_items
+
+
+# ------------------------------------------------------------------ Tables that should not be believed
+
+
+def swapped(wide, *who):
+    return wide.assign(**{name: wide[name].map({"yes": "no", "no": "yes"}) for name in who})
+
+
+def third_vote_on_disagreement():
+    x, wide, _ = simulate(n=600, m=3, alpha0=1.0, seed=4)
+    return x, wide.assign(a2=wide["a2"].where(wide["a0"] != wide["a1"]))
+
+
+def coins():
+    rng = np.random.default_rng(1)
+    x, wide, _ = simulate(n=500)
+    return x, wide.map(lambda _: "yes" if rng.random() < 0.5 else "no")
+
+
+BAD = {
+    "one of two reversed": ("contradiction", lambda: (simulate(600, 2)[0], swapped(simulate(600, 2)[1], "a1")), "contradict"),
+    "one of five reversed": (
+        "reversed",
+        lambda: (simulate(600)[0], swapped(simulate(600)[1], "a1")),
+        "turn those votes round",
+    ),
+    "third vote on disagreement": ("asked again", third_vote_on_disagreement, "first votes of every item"),
+    "coins": ("no sign", coins, "Buy nothing"),
+    "a vote among the features": (
+        "vote as feature",
+        lambda: (simulate(600)[0].assign(leak=(simulate(600)[1]["a0"] == "yes") * 1.0), simulate(600)[1]),
+        "Leave out the feature 'leak'",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind, make, remedy", BAD.values(), ids=list(BAD))
+def test_a_bad_table_is_named_and_nothing_is_advised_to_be_bought(kind, make, remedy):
+    """Two annotators of whom one is reversed were worth two true labels each, with "buy more votes"; so were coins."""
+    features, votes = make()
+    report = analyse_votes(votes, features, positive="yes")
+    assert kind in report.kinds and report.advice == "none"
+    assert report.headline.use.startswith(("Not as they are", "No: there is no sign"))
+    for text in told(report):
+        assert "buy more" not in text and remedy in text
+    assert "worth" not in report.headline.worth and "true labels" not in report.headline.worth
+    assert any(finding.text in report.warnings for finding in report.findings.findings)
+
+
+def test_an_honest_table_has_no_doubt_and_its_annotators_are_set_beside_each_other():
+    x, wide, _ = simulate(n=600, seed=2)
+    report = analyse_votes(wide, x, positive="yes")
+    assert report.warnings == () and report.trusted and report.advice in ("more items", "more votes", "either")
+    assert (np.abs(report.annotators["slope"] - 1) < 4 * report.annotators["slope error"]).all()
+
+
+def test_an_interval_is_never_one_point():
+    """A rare class, two votes, alpha0 = 3: "infinite (infinite to infinite)"; four unanimous items: "0 (0 to 0)"."""
+    held = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = pd.DataFrame({"size": rng.normal(size=100)}).rename_axis("item")
+        tau = expit(-3 + x.to_numpy()[:, 0])
+        p = sample_probabilities(np.column_stack([tau, 1 - tau]), 3.0, rng)[:, :1]
+        votes = pd.DataFrame(np.where(rng.random((100, 2)) < p, "yes", "no"), x.index)
+        report = analyse_votes(votes, x, positive="yes")
+        assert report.alpha0.low < report.alpha0.high and report.efficiency.low < report.efficiency.high
+        assert not report.alpha0_lacks or "no closer interval" in report.headline.worth or report.kinds
+        held.append(report.alpha0.low <= 3 <= report.alpha0.high)
+    assert stats.binomtest(sum(held), 40, 0.95, alternative="less").pvalue > 0.01
+    four = pd.DataFrame({"a": ["yes", "no", "yes", "no"], "b": ["yes", "no", "yes", "no"]}).rename_axis("item")
+    report = analyse_votes(four, pd.DataFrame({"size": [1.0, 2, 3, 1.5]}).rename_axis("item"), positive="yes")
+    assert report.alpha0[1:] == (0, np.inf) and "fewer than 3 for each" in report.alpha0_lacks and "buy" not in repr(report)
+
+
+@pytest.mark.parametrize("label", ["yes", "no"])
+def test_votes_that_are_all_alike_are_an_error_whatever_their_label(label):
+    alike = pd.DataFrame({"a": [label] * 30, "b": [label] * 30}, X.index[:30]).astype(pd.CategoricalDtype(["yes", "no"]))
+    with pytest.raises(ValueError, match=r"every vote on the items used is (not )?'yes'|'yes' is not among the labels"):
+        analyse_votes(alike, X, positive="yes")
+    report = analyse_votes(alike, None)
+    assert report.agreement is None and "all votes are alike" in repr(report) and report.to_html()
+
+
+# ------------------------------------------------------------------ Very many features
+
+
+@functools.cache
+def embedded():
+    x, wide, truth = simulate(n=300, seed=9)
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(300, 766)) @ np.diag(rng.exponential(size=766))
+    more = pd.DataFrame(noise, x.index, [f"e{k}" for k in range(766)])
+    return analyse_votes(wide, x.join(more), positive="yes", truth=truth), wide, x, truth
+
+
+def test_embeddings_get_a_penalised_fit_that_says_so_and_no_interval():
+    report, _, _, truth = embedded()
+    assert report.penalised and report.coefficients.shape == (769, 1) and report.worth is None
+    assert report.alpha0[1:] == (0, np.inf) and report.efficiency.low == 1 and report.efficiency.high == 5
+    wrong = (report.items["posterior"] > 0.5) != (truth == 1)
+    ends = stats.binomtest(int(wrong.sum()), 300).proportion_ci(method="wilson")
+    assert f"wrong on {wrong.mean():.1%} ({ends.low:.1%} to {ends.high:.1%})" in report.headline.use
+    for text in told(report):
+        assert "ridge penalty, chosen by cross-validation" in text and "769 coefficients is penalised" in text
+        assert "not tested" in text and not re.search(r"\b(nan|inf)\b", text)
+
+
+def test_the_posterior_of_a_penalised_fit_has_not_seen_the_item_s_votes():
+    """In the sample, 768 features fit 300 items perfectly; out of it the votes are predicted worse than that, honestly."""
+    report, wide, x, _ = embedded()
+    counts, honest = count(wide), report.items["posterior"].to_numpy()
+    fitted = expit(report.fit.linear_predictor(x.reindex(columns=report.fit.feature_names, fill_value=0)))
+    assert fitted.shape == (300,)
+    loss = -(counts[:, 0] * np.log(honest) + counts[:, 1] * np.log1p(-honest)).sum() / counts.sum()
+    groups = report.calibration
+    assert 0.55 < loss < np.log(2) + 0.02 and len(groups) == 10
+
+
+def test_few_features_or_many_items_need_no_penalty():
+    assert not penalised.needs_penalty(X, COUNTS)
+    wide_x = pd.DataFrame(np.zeros((120, 30)))
+    assert penalised.needs_penalty(wide_x, COUNTS) and not penalised.needs_penalty(wide_x, np.tile(COUNTS, (6, 1)))
+
+
+# ------------------------------------------------------------------ Without features, and more than two classes
+
+
+KRIPPENDORFF = """
+1 2 3 3 2 1 4 1 2 . . .
+1 2 3 3 2 2 4 1 2 5 . 3
+. 3 3 3 2 3 4 2 2 5 1 .
+1 2 3 3 2 4 4 1 2 5 1 .
+"""
+
+
+def test_agreement_is_krippendorffs_example():
+    """Four coders, twelve units, five values, gaps: alpha is .743 in Krippendorff (2011), section C."""
+    coders = pd.DataFrame([row.split() for row in KRIPPENDORFF.split("\n")[1:-1]]).replace(".", np.nan).T
+    counts = np.array([[(row == str(v)).sum() for v in range(1, 6)] for _, row in coders.iterrows()], float)
+    assert round(krippendorff(counts), 3) == 0.743
+    pairs = [
+        (a, b)
+        for _, row in coders.iterrows()
+        for i, a in enumerate(row.dropna())
+        for j, b in enumerate(row.dropna())
+        if i != j
+    ]
+    assert len(pairs) > 100  # without weights 1 / (m - 1) it would be another number
+    several = counts[counts.sum(axis=1) > 1]
+    totals = several.sum(axis=0)
+    unweighted = 1 - np.mean([a != b for a, b in pairs]) / (
+        1 - (totals * (totals - 1)).sum() / (totals.sum() * (totals.sum() - 1))
+    )
+    assert abs(unweighted - 0.743) > 0.003
+
+
+def test_the_interval_of_agreement_covers():
+    """Two classes, beta with mean .4: agreement beyond chance is the correlation, 1 / (1 + alpha0), here one third."""
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(200):
+        s = rng.binomial(4, rng.beta(0.8, 1.2, size=100))
+        found, lacks = agreement(np.column_stack([s, 4.0 - s]), 0.95, rng)
+        held += found.low <= 1 / 3 <= found.high
+        assert not lacks
+    assert stats.binomtest(held, 200, 0.93, alternative="less").pvalue > 0.01
+    for counts, words in (
+        ([[1.0, 0], [0, 1]], "no item has two votes"), ([[3.0, 0]] * 9, "all votes are alike"),
+        ([[3.0, 0]] * 9 + [[0.0, 3]] * 9, "only 0 items with two votes are split"), ([[1.0, 1]] * 9, "are unanimous"),
+    ):  # fmt: skip
+        found, lacks = agreement(np.array(counts), 0.95, rng)
+        assert words in lacks and (found is None or np.isnan(found.low))
+
+
+@pytest.mark.parametrize("alpha0", [0.7, 4.0])
+def test_alpha0_of_three_classes_without_features(alpha0):
+    """With unequal numbers of votes; pooled shares would be those of the items with most votes."""
+    rng, held, values = np.random.default_rng(2), 0, []
+    share = np.array([0.5, 0.3, 0.2])
+    for _ in range(100):
+        m = rng.choice([1, 3, 20], size=150, p=[0.5, 0.3, 0.2])
+        counts = np.array([rng.multinomial(k, p) for k, p in zip(m, rng.dirichlet(alpha0 * share, size=150))], float)
+        found, shares, lacks = without_features(counts, 0.95)
+        held += found.low <= alpha0 <= found.high
+        values.append([found.value, *shares])
+        assert not lacks
+    assert stats.binomtest(held, 100, 0.95, alternative="less").pvalue > 0.005
+    assert np.median(values, axis=0)[0] == pytest.approx(alpha0, rel=0.12)
+    np.testing.assert_allclose(np.mean(values, axis=0)[1:], share, atol=0.01)
+
+
+def animals(n=200, m=5, seed=0):
+    """Three classes: features, votes and the truth in words."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    eta = np.column_stack([x[:, 0], x[:, 1], np.zeros(n)])
+    tau = np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)
+    words = np.array(["cat", "dog", "fox"])
+    p = rng.dirichlet([1, 1, 1], size=n) * 0.4 + 0.6 * tau
+    votes = np.array([rng.choice(3, size=m, p=q) for q in p])
+    index = pd.Index([f"i{j}" for j in range(n)], name="item")
+    truth = pd.Series(words[[rng.choice(3, p=q) for q in tau]], index)
+    return pd.DataFrame(x, index, ["size", "shape"]), pd.DataFrame(words[votes], index, [f"a{k}" for k in range(m)]), truth
+
+
+def test_three_classes_with_features_are_one_against_the_rest_and_that_is_said():
+    x, wide, truth = animals()
+    report = analyse_votes(wide, x, positive="dog", truth=truth)
+    two = analyse_votes((wide == "dog").map({True: "dog", False: "else"}.get), x, positive="dog", truth=truth == "dog")
+    np.testing.assert_array_equal(report.fit.coef, two.fit.coef)
+    assert report.worth.error == two.worth.error and report.counted == two.counted and report.classes and not two.classes
+    for text in told(report):
+        assert re.search(r"Votes have 3 labels \(.*'dog' \d+.*\): this report is on 'dog' against all others together", text)
+    long = analyse_votes(as_long(wide).astype("category"), x, positive="dog")
+    np.testing.assert_array_equal(long.fit.coef, report.fit.coef)
+    with pytest.raises(ValueError, match=r"positive is missing.*'cat'"):
+        analyse_votes(wide, x)
+    with pytest.raises(ValueError, match="3 different labels"):
+        analyse_votes(wide, x, positive="Dog")
+
+
+def test_a_report_without_features():
+    """Agreement, alpha0 and the model of Dawid and Skene, each as its own function gives it."""
+    _, wide, _ = animals()
+    gaps = wide.copy()
+    gaps.iloc[:40, 4] = None
+    repeats = pd.concat([as_long(gaps), as_long(gaps)[:3].replace({"cat": "dog", "dog": "fox", "fox": "cat"})])
+    report = analyse_votes(repeats, None)
+    assert (
+        report.counted["votes used"] == 960
+        and report.counted["repeated votes"] == report.counted["contradictory repeats"] == 3
+    )
+    counts = np.column_stack([(gaps == name).sum(axis=1) for name in report.labels]).astype(float)
+    assert counts.sum(axis=0)[0] == counts.sum(axis=0).max() and set(report.labels) == {"cat", "dog", "fox"}
+    np.testing.assert_array_equal(report.items[[f"votes for {name}" for name in report.labels]], counts)
+    assert report.agreement.value == krippendorff(counts)
+    found, shares, _ = without_features(counts, 0.95)
+    assert report.alpha0 == found and report.shares.tolist() == shares.tolist()
+    given = as_long(gaps).dropna()
+    item, annotator = gaps.index.get_indexer(given["item"]), gaps.columns.get_indexer(given["annotator"])
+    model = dawid_skene(item, annotator, pd.Index(report.labels).get_indexer(given["label"]), 3)
+    mine = report.items[[f"Dawid-Skene {name}" for name in report.labels]]
+    np.testing.assert_allclose(mine, model.posterior, atol=1e-9)
+    np.testing.assert_allclose(report.items["doubt"], 1 - model.posterior.max(axis=1), atol=1e-9)
+    np.testing.assert_allclose(report.confusion.to_numpy().reshape(5, 3, 3), model.confusion, atol=1e-9)
+    verdict = pd.Index(report.labels).get_indexer(report.items["verdict"])
+    j = np.arange(200)
+    next_vote = (found.value * shares[verdict] + counts[j, verdict]) / (found.value + counts.sum(axis=1))
+    np.testing.assert_allclose(report.items["next vote"], next_vote)
+    assert report.items.loc[report.items["relabel"].idxmin(), "doubt"] == report.items["doubt"].max()
+    for text in told(report):
+        assert "three real data sets" not in text and "That takes features" in text and not re.search(r"\b(nan|inf)\b", text)
+
+
+def test_two_labels_without_features_are_examined_and_the_positive_one_comes_first():
+    report = analyse_votes(swapped(WIDE, "a0"), None, positive="no")
+    assert report.labels == ["no", "yes"] and report.annotators.loc["a0", "finding"] == "reversed"
+    assert report.headline.use.startswith("Not as they are. 'a0' votes against")
+    with pytest.raises(ValueError, match="positive='maybe' is not among"):
+        analyse_votes(WIDE, None, positive="maybe")
+    with pytest.raises(ValueError, match="truth needs features"):
+        analyse_votes(WIDE, None, truth=TRUTH)
+    with pytest.raises(ValueError, match=r"3 different labels .* 'yse'"):
+        analyse_votes(edited(LONG, 17, "label", "yse"), None)
+
+
+# ------------------------------------------------------------------ Names, JSON
+
+
+def test_pseudonyms_stand_everywhere():
+    """In words, tables, items, JSON and the page; in the order of first appearance."""
+    named = swapped(WIDE, "a1").rename(columns={f"a{k}": f"Person{k}Secret" for k in range(5)})
+    for report in (
+        analyse_votes(named, X, positive="yes", truth=TRUTH, pseudonyms=True),
+        analyse_votes(as_long(named), None, pseudonyms=True),
+    ):
+        assert report.annotators.index.tolist() == ["A1", "A2", "A3", "A4", "A5"]
+        assert report.annotators.loc["A2", "finding"] == "reversed" and "'A2' votes against" in repr(report)
+        for text in (repr(report), report.to_html(), report.to_json(), report.items.to_csv(), report.annotators.to_csv()):
+            assert "Secret" not in text
+    assert "Person1Secret" in repr(analyse_votes(named, X, positive="yes"))  # negative
+
+
+@pytest.mark.parametrize("which", ["features", "embeddings", "alone", "one vote"])
+def test_json_obeys_its_schema_and_holds_the_numbers(which):
+    jsonschema = pytest.importorskip("jsonschema")
+    report = {
+        "features": the_report, "embeddings": lambda: embedded()[0],
+        "alone": lambda: analyse_votes(animals()[1], None), "one vote": lambda: analyse_votes(WIDE[["a0"]], X, positive="yes"),
+    }[which]()  # fmt: skip
+    schema = json.loads((ROOT / "softlabel" / "report" / "schema.json").read_text("utf8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    written = json.loads(report.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    jsonschema.validate(written, schema)
+    assert written == report.to_dict()
+    for broken in ({**written, "more": 1}, {k: v for k, v in written.items() if k != "headline"}):  # negative
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(broken, schema)
+    numbers = {row["quantity"]: row for row in written["numbers"]}
+    value, low, high = (report.alpha0[k] for k in range(3))
+    assert numbers["alpha0"]["value"] == (None if np.isnan(value) else "inf" if np.isinf(value) else value)
+    assert numbers["alpha0"]["high"] == ("inf" if np.isinf(high) else high) and numbers["alpha0"]["low"] == low
+    assert len(written["tables"]["items"]) == len(report.items) and written["headline"]["use"] == report.headline.use
 
 
 # ------------------------------------------------------------------ Forms of input
@@ -502,7 +1036,7 @@ def test_gaps_repeats_and_items_that_lack_something_are_counted_and_named():
     assert report.counted == {
         "votes read": 610, "missing votes": 15, "repeated votes": 10, "contradictory repeats": 3, "votes used": 575,
         "items": 120, "items used": 117, "items with no votes": 1, "items with no features": 1,
-        "items with incomplete features": 1, "annotators": 5,
+        "items with incomplete features": 1, "annotators": 5, "annotators without a vote": 0,
     }  # fmt: skip
     status = {"i20": "no votes", "i30": "no features", "i40": "incomplete features", "i41": "used"}
     assert report.items["status"].loc[list(status)].to_dict() == status
@@ -619,7 +1153,9 @@ def outside(html):
     """Addresses that a page would fetch, and scripts, which it must not have."""
     soup = BeautifulSoup(html, "html.parser")
     keys = ("src", "href", "srcset", "data", "poster", "action")
-    links = soup.find_all("a", href=re.compile(re.escape(CHAPTER) + "#"))  # a reader may follow them, the page does not
+    links = soup.find_all(
+        "a", href=re.compile(re.escape(parts.BOOK) + r"[a-z0-9_/]+\.html(#[a-z-]+)?$")
+    )  # a reader may follow them, the page does not
     found = [tag[key] for tag in soup.find_all(True) for key in keys if tag.get(key) and tag not in links]
     css = re.findall(r"@import|url\([^)]*\)", html)
     return [a for a in found + css if not a.startswith("data:")] + soup.find_all(["script", "link", "iframe", "object"])
@@ -632,11 +1168,92 @@ def test_the_page_stands_alone():
     for bad in (*images, '<a href="http://a.example">', "<script>1</script>"):
         assert outside(html.replace("</body>", bad + "</body>"))
     soup = BeautifulSoup(html, "html.parser")
-    assert all(len(image["alt"]) > 60 for image in soup.find_all("img")) and len(soup.find_all("img")) == 2
-    assert [h.name for h in soup.find_all(["h1", "h2", "h3"])] == ["h1"] + ["h2"] * 9
+    assert all(len(image["alt"]) > 60 for image in soup.find_all("img")) and len(soup.find_all("img")) == 4
+    assert [h.name for h in soup.find_all(["h1", "h2", "h3"])] == ["h1"] + ["h2"] * 11
     assert soup.html["lang"] == "en" and "color-scheme: light dark" in html and "@media print" in html
     assert html == the_report().to_html()
     assert len(html) < 500_000
+
+
+def test_the_top_of_the_page_says_what_it_is_about_and_answers_three_questions():
+    report = dataclasses.replace(the_report(), files={"votes": "my<votes>.csv", "features": "f.csv"})
+    soup = BeautifulSoup(report.to_html(), "html.parser")
+    top = soup.find(class_="note").get_text()
+    for fact in ("votes: my<votes>.csv", "features: f.csv", "positive class: yes", date.today().isoformat(), "seed: 0"):
+        assert fact in top
+    assert f"softlabel {version('softlabel')}" in top
+    assert [dt.get_text() for dt in soup.find_all("dt")] == ["Can I use these votes?", "What are they worth?", "What next?"]
+    answers = [dd.get_text() for dd in soup.find_all("dd")]
+    plain = [re.sub(r"https://\S+", "", text).split() for text in report.headline]
+    assert all(set(words) <= set(answer.split()) for words, answer in zip(plain, answers))
+    assert soup.find("blockquote").get_text() == report.methods
+    for seed, said in (
+        (None, "none: other draws each time"),
+        (np.random.default_rng(0), "a generator of the caller"),
+        (7, "7"),
+    ):
+        assert analyse_votes(WIDE, X, positive="yes", rng=seed).made["seed"] == said
+
+
+def test_every_chapter_that_is_named_is_there_under_its_title():
+    site = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["html"]["baseurl"]
+    assert f"{site}book/" == parts.BOOK
+    for name, title in TITLES.items():
+        assert f"\n# {title}\n" in (ROOT / "book" / f"{name}.md").read_text("utf8")
+    sources = "".join(path.read_text("utf8") for path in (ROOT / "softlabel" / "report").glob("*.py"))
+    named = set(re.findall(r"\{BOOK\}([a-z0-9_/]+)\.html", sources))
+    assert named <= set(TITLES) and len(named) > 4
+
+
+def test_terms_are_explained_where_they_stand():
+    soup = BeautifulSoup(the_report().to_html(), "html.parser")
+    for section, terms in {
+        "What the votes are worth": ("Alpha0 says", "Lean:", "Scale:", "Tilt:", "counted in true labels"),
+        "Items to look at again": ("Posterior:", "Given votes:", "Doubt:", "Disagreement:"),
+        "Annotators": ("interchangeable", "Slope:"),
+        "Coefficients": ("Log-odds:",),
+        "Does the rule fit the votes?": ("Reliability:",),
+    }.items():
+        text = soup.find("h2", string=section).parent.get_text(" ")
+        assert all(term in text for term in terms), section
+
+
+def test_methods_say_what_was_done():
+    said = the_report().methods
+    for words in (
+        "600 votes of 5 annotators on 120 items",
+        "'yes' on 2 features",
+        "maximum likelihood",
+        "Cox and Reid",
+        "level 95%",
+    ):
+        assert words in said
+    assert "120 true labels" in said and "ridge" in embedded()[0].methods
+    separated = WIDE.apply(lambda votes: np.where(X["size"] > 0, "yes", "no"))
+    assert "Firth" in analyse_votes(separated, X, positive="yes").methods
+
+
+def test_the_reliability_of_the_true_labels_by_hand():
+    frame = figures.true_shares(the_report())
+    order = the_report().used["posterior"].sort_values(kind="stable").index
+    for k, group in enumerate(np.array_split(order, 5)):
+        assert frame.loc[k, "items"] == 24 and frame.loc[k, "share"] == TRUTH[group].mean()
+
+
+def test_large_tables_take_little_time():
+    """120,000 votes of 300 annotators in ten seconds of one processor, and no more than in proportion to fewer."""
+    times = []
+    for n in (6_000, 24_000):
+        x, wide, _ = simulate(n=n, seed=1)
+        long = as_long(wide)
+        long["annotator"] = "w" + (long["annotator"].str[1:].astype(int) + 5 * (long["item"].str[1:].astype(int) % 60)).astype(
+            str
+        )
+        start = time.process_time()
+        report = analyse_votes(long, x, positive="yes")
+        times.append(time.process_time() - start)
+        assert len(report.annotators) == 300 and report.counted["votes used"] == 5 * n
+    assert times[1] < 10 and times[1] < 8 * max(times[0], 0.2)
 
 
 def test_strings_of_the_tables_are_escaped():
@@ -654,7 +1271,9 @@ def test_a_notebook_and_a_console_show_it():
     fragment = the_report()._repr_html_()
     assert fragment in the_report().to_html() and "<html" not in fragment
     text = repr(the_report())
-    assert text.startswith("VoteReport\n  120 items with 600 votes") and "alpha0 is" in text
+    assert (
+        text.startswith("VoteReport\n  Can I use these votes? ") and "120 items with 600 votes" in text and "alpha0 is" in text
+    )
     assert list(the_report().table().columns) == ["value", "low", "high"]
 
 

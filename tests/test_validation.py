@@ -114,10 +114,11 @@ CALLS = {
     "fit_limit": (sl.fit_limit, dict(model=MODEL, mean=expit, variance=None)),
     "simulate_relative_efficiency": (sl.simulate_relative_efficiency, dict(deltas=[1.0], n=30, p=2, n_sims=2) | STUDY),
     "simulate_breast_cancer": (sl.simulate_breast_cancer, dict(n_train=50, n_splits=2, method="glm") | STUDY),
+    "examine_labellers": (sl.examine_labellers, dict(votes=REPORT, X=X, positive="y", rng=0)),
     "analyse_votes": (
         sl.analyse_votes,
         dict(votes=REPORT, features=pd.DataFrame({"size": [1, 3, 2, 5, 4, 6]}), positive="y", truth=None, columns=None)
-        | dict(repeats="first", cost_item=1.0, cost_vote=1.0, level=0.9, rng=0),
+        | dict(repeats="first", cost_item=1.0, cost_vote=1.0, cost_truth=2.0, level=0.9, pseudonyms=False, rng=0),
     ),
 }
 
@@ -332,6 +333,14 @@ BAD = {
         (MARKED[1:], "votes has . positive and . negative votes on item 0, but counts has"),
         (MARKED.drop(columns="annotator"), "votes has no column for the annotator"),
     ],
+    ("examine_labellers", "X"): [*FRAMES, (X[:5], "X has no row for 1 of 6 items of votes .5.")],
+    ("examine_labellers", "votes"): [
+        (REPORT.to_numpy(), "votes must be a DataFrame, got ndarray"),
+        (REPORT.drop(columns="label"), "votes has no column for the label"),
+        (REPORT.assign(label=list("ynz" * 6)), "votes has 3 different labels"),
+        (REPORT.assign(item=[None, *REPORT["item"][1:]]), "row 0: the item is missing"),
+        (REPORT[:0], "votes has no elements"),
+    ],
     ("choose_for_truth", "weight"): [
         *((put(np.ones(3), 1, bad), rf"weight\[1\] is {bad}") for bad in (0, -1, nan, inf)),
         (np.ones((3, 2)), "weight must be 1-dimensional"),
@@ -472,6 +481,8 @@ def rows_of(name, argument):
         return [row for row in FEATURES if getattr(row[0], "shape", None) != (6, 0)] + BAD.get((name, argument), [])
     if (name, argument) == ("pooled_efficiency", "alpha0"):
         return CONCENTRATION[2:]  # 0 stands for votes that always agree
+    if (name, argument) == ("examine_labellers", "X"):  # which it does without
+        return [row for row in BAD["X"] if row[0] is not None] + BAD[name, argument]
     if name in ("LogisticFit.summary", "LogisticFit.conf_int") and argument == "kind":
         return [row for row in BAD["kind"] if row[0] is not None] + [("profile", "kind='profile'.*firth")]  # None: the usual
     return BAD.get(argument, []) + BAD.get((name, argument), [])
@@ -529,6 +540,7 @@ def are_probabilities(tau):
 
 VALID = {
     "X": lambda X: np.isfinite(np.asarray(X, dtype=float)).all(),
+    ("examine_labellers", "X"): lambda X: X is None or np.isfinite(np.asarray(X, dtype=float)).all(),
     "Y": lambda Y: np.isfinite(np.asarray(Y, dtype=float)).all(),
     "y_or_counts": are_votes,
     "counts": are_votes,

@@ -2,5 +2,6 @@
 
 from softlabel.report.analysis import analyse_votes
 from softlabel.report.result import VoteReport
+from softlabel.report.votes_alone import AgreementReport
 
-__all__ = ["VoteReport", "analyse_votes"]
+__all__ = ["AgreementReport", "VoteReport", "analyse_votes"]

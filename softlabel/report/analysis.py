@@ -12,13 +12,29 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softlabel.fits import LogisticFit
-from softlabel.labellers import compare_annotators
+from softlabel.labellers import compare_annotators, examine_labellers
 from softlabel.logistic import fit_logistic
 from softlabel.report import parts, rivals
+from softlabel.report.agreement import agreement
+from softlabel.report.base import made_today
+from softlabel.report.classes import (
+    are_meant,
+    labels_of,
+    one_against_the_rest,
+    rest_of,
+    truth_against_the_rest,
+    with_pseudonyms,
+)
+from softlabel.report.items import SMALLEST, describe
+from softlabel.report.parts import Interval
+from softlabel.report.penalised import PenalisedFit, fit_penalised, needs_penalty
 from softlabel.report.result import VoteReport
 from softlabel.report.tidy import Tables, tidy
+from softlabel.report.votes_alone import OF_FINDINGS, AgreementReport, analyse_agreement
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
-from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed
+from softlabel.two_way import Who
+from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed, same
+from softlabel.vote_models import variance_inflation
 from softlabel.worth import FEW
 
 log = logging.getLogger(__name__)
@@ -27,9 +43,9 @@ KNOWN = 50  # true labels for a comparison
 
 def analyse_votes(
     votes: "pd.DataFrame | str | PathLike[str] | Any",
-    features: "pd.DataFrame | str | PathLike[str] | Any",
+    features: "pd.DataFrame | str | PathLike[str] | Any | None",
     *,
-    positive: object,
+    positive: object = None,
     truth: "Hashable | pd.Series[Any] | None" = None,
     columns: Sequence[Hashable] | None = None,
     exclude: Sequence[Hashable] = (),
@@ -41,10 +57,12 @@ def analyse_votes(
     repeats: Literal["first", "keep"] = "first",
     cost_item: float = 1.0,
     cost_vote: float = 1.0,
+    cost_truth: float | None = None,
     level: float = 0.95,
+    pseudonyms: bool = False,
     rng: np.random.Generator | int | None = 0,
-) -> VoteReport:
-    """Analyse the votes of several annotators on items with features.
+) -> VoteReport | AgreementReport:
+    """Analyse the votes of several annotators on items, with features or without.
 
     Parameters
     ----------
@@ -56,8 +74,10 @@ def analyse_votes(
     features : DataFrame or path
         An item in each row (by a column of theirs, or the index), and numbers. An item that lacks one is set aside and
         named. Rows of an item that are alike count once, so that a file of votes may hold the features too.
+        None if there are no features: then the report is on agreement alone.
     positive : object
-        The label of the positive class. There must be two labels. For labels that are text, 1 and True mean "1" and "True".
+        The label of the positive class; for labels that are text, 1 and True mean "1" and "True". If there are three labels or
+        more, it is compared with all others together, and the report says so. Without features it may be left out.
     truth : str or Series, optional
         True labels of some items, drawn at random (:func:`choose_for_truth`), or of all: a column of ``features``, or a Series
         by item. In the words of the votes, or 1 and 0. The items need no votes. With true labels the report says what the
@@ -77,14 +97,20 @@ def analyse_votes(
         What to do with further votes of an annotator on the same item. "first" counts the first, "keep" each.
     cost_item, cost_vote : float
         Price of an item (with its features) and of a vote, in any unit; ``cost_item`` may be 0.
+    cost_truth : float, optional
+        Price of a true label of an item that is there, to be weighed against votes and items.
     level : float
         Of the intervals.
+    pseudonyms : bool
+        Whether annotators are to be called A1, A2, ... everywhere in the report, in the order in which they first appear in
+        ``votes``: who has the votes can tell who is who, and who has the report cannot.
     rng : Generator, int or None
         For the choice of folds and the draws of :func:`worth_of_votes`; by default always the same.
 
     Returns
     -------
     VoteReport
+        Or, without features, an :class:`AgreementReport`.
 
     Raises
     ------
@@ -120,13 +146,16 @@ def analyse_votes(
     >>> report.counted["votes used"], report.separation
     (600, 'none')
     """
+    made = made_today(rng)
     level, rng = as_level(level), as_rng(rng)
     cost_item, cost_vote = as_positive(cost_item, "cost_item", or_zero=True), as_positive(cost_vote, "cost_vote")
-    roles = {"item": item, "annotator": annotator, "label": label}
+    cost_truth = None if cost_truth is None else as_positive(cost_truth, "cost_truth")
+    if features is None and truth is not None:
+        raise ValueError("truth needs features: without them nothing is predicted that it could be held against")
     tables = tidy(
         votes,
         features,
-        roles,
+        {"item": item, "annotator": annotator, "label": label},
         positive=positive,
         truth=truth,
         columns=columns,
@@ -134,38 +163,86 @@ def analyse_votes(
         counts=count_columns,
         missing=missing,
     )
-    data = _join(tables, repeats)
+    common: dict[str, Any] = {"repeats": repeats, "level": level, "made": made, "files": tables.files, "notes": tables.notes}
+    if tables.features is None:
+        return analyse_agreement(tables, pseudonyms, rng, common)
+    positive, given = tables.positive, labels_of(tables.votes)
+    if positive is None:
+        raise ValueError(f"positive is missing: name the label of the positive class, one of {listed(given.index)}")
+    several = are_meant(given) and any(same(label, positive) for label in given.index)
+    data = _join(tables, repeats, rest_of(given, positive) if several else None, pseudonyms)
     X, counts = data.X, data.counts
-    fit = _fit(X, counts)
+    if not counts.any(axis=0).all():
+        raise ValueError(
+            f"every vote on the items used is {'' if counts[:, 0].any() else 'not '}{positive!r}: features cannot tell apart "
+            "what is all alike"
+        )
+    fit: LogisticFit | PenalisedFit
+    if needs_penalty(X, counts):
+        fit, tau = fit_penalised(X, counts, rng)
+    else:
+        fit = _fit(X, counts)
+        tau = fit.posterior(X)
     log.info("fitted %s coefficients to %s votes on %s items", len(fit.coef), f"{counts.sum():,.0f}", f"{len(X):,}")
-    tau = fit.posterior(X)
-    alpha0, test = parts.overdispersion(fit, X, counts, tau, level)
+    alpha0, test, lacks = parts.overdispersion(fit, X, counts, tau, level)
     log.info("alpha0 is %s", alpha0)
-    comparison, lacking = _comparison(data, rng)
-    log.info("%s", lacking if comparison is None else "compared with other ways to make labels")
     told = data.told()
-    worth = None if told is None else parts.worth(*told, level, rng)  # first: it has words for features that are no numbers
+    worth = None if told is None or isinstance(fit, PenalisedFit) else parts.worth(*told, level, rng)
+    if isinstance(fit, PenalisedFit):
+        comparison, lacking = None, "penalised fits are not compared with other ways to make labels"
+    else:
+        comparison, lacking = _comparison(data, rng)
+    log.info("%s", lacking if comparison is None else "compared with other ways to make labels")
+    used = data.votes_used()
+    findings, annotators = None, compare_annotators(data.table, None if data.truth is None else data.truth[data.row])
+    if tables.annotators_known:
+        findings = examine_labellers(used, X.set_axis(used.items, axis=0), rng=rng)
+        annotators = annotators.join(findings.annotators[OF_FINDINGS])
+    log.info("examined %s annotators", f"{len(used.annotators):,}")
+    seen, why = agreement(counts, level, rng)
+    m = counts.sum(axis=1)
+    known_alpha0 = not np.isnan(alpha0.value) and (not lacks or isinstance(fit, PenalisedFit))
+    more = describe(counts, tau, alpha0 if known_alpha0 else Interval(np.nan, 0.0, np.inf), X.index)
+    if known_alpha0:
+        more["weight"] = 1 / variance_inflation(m, max(alpha0.value, SMALLEST))
     return VoteReport(
-        items=data.items.assign(posterior=pd.Series(tau[:, 0], X.index)),
-        annotators=compare_annotators(data.table, None if data.truth is None else data.truth[data.row]),
+        items=data.items.join(more),
+        annotators=annotators,
         counted=_counted(data),
+        findings=findings,
+        agreement=seen,
+        agreement_lacks=why,
         fit=fit,
+        coefficients=parts.coefficients(fit, X, counts, Who(used.item, used.annotator, used.positive), level),
         alpha0=alpha0,
+        alpha0_lacks=lacks,
         overdispersion=test,
-        efficiency_direct=parts.direct_efficiency(fit, X, tau),
-        goodness_of_fit=parts.goodness_of_fit(counts, tau, alpha0.value if test else np.inf),  # of single votes any value does
-        truth=None if told is None else parts.against_truth(fit, told[0], fit.posterior(told[0]), told[2]),
+        efficiency_direct=parts.direct_efficiency(fit, X, tau) if isinstance(fit, LogisticFit) else np.nan,
+        goodness_of_fit=parts.goodness_of_fit(counts, tau, alpha0.value if m.max() > 1 else np.inf),  # any, of single votes
+        truth=None if told is None else parts.against_truth(fit, told[0], _posterior(fit, told[0], tau, X), *told[1:3]),
         worth=worth,
         comparison=comparison,
         lacking=lacking,
-        positive=tables.positive,
-        repeats=repeats,
-        notes=tables.notes,
-        files=tables.files,
-        level=level,
+        positive=positive,
         cost_item=cost_item,
         cost_vote=cost_vote,
+        cost_truth=cost_truth,
+        classes=_against_the_rest(given, positive) if several else "",
+        **common,
     )
+
+
+def _against_the_rest(labels: "pd.Series[int]", positive: object) -> str:
+    counted = ", ".join(f"{label!r} {count:,}" for label, count in labels.items())
+    return f"Votes have {len(labels)} labels ({counted}): this report is on {positive!r} against all others together."
+
+
+def _posterior(fit: LogisticFit | PenalisedFit, items: pd.DataFrame, tau: Array, X: pd.DataFrame) -> Array:
+    """Of all items with a true label: of those with votes, ``tau``."""
+    posterior = fit.posterior(items)
+    row = items.index.get_indexer(X.index)
+    posterior[row[row >= 0]] = tau[row >= 0]
+    return posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +274,15 @@ class _Joined:
     def truth(self) -> Array | None:
         return np.asarray(self.items["truth"], float) if "truth" in self.items else None
 
+    def votes_used(self) -> VoteTable:
+        """The votes on the items used, these numbered in the order of ``X``."""
+        place = np.where(self.used, np.cumsum(self.used) - 1, -1)
+        item = place[self.row[self.table.item]]
+        here, table = item >= 0, self.table
+        return replace(
+            table, items=self.X.index, item=item[here], annotator=table.annotator[here], positive=table.positive[here]
+        )
+
     def told(self) -> tuple[pd.DataFrame, Array, Array, pd.DataFrame | None] | None:
         """Features, votes and truth of the items used, and of those that have all features, a true label and no vote.
 
@@ -214,13 +300,18 @@ class _Joined:
         return self.features[which[:n]], self._count(which), self.truth[which], votes if several else None
 
 
-def _join(tables: Tables, repeats: str) -> _Joined:
-    """Items with features first, each with its status."""
-    positive = tables.positive
-    table = read_votes(tables.votes, positive, repeats if tables.annotators_known else "keep")
+def _join(tables: Tables, repeats: str, rest: str | None, pseudonyms: bool) -> _Joined:
+    """Items with features first, each with its status; all labels but the positive one are ``rest`` if that is a word."""
+    positive, votes, features = tables.positive, tables.votes, tables.features
+    assert features is not None
+    X, labels = read_features(features, None, tables.truth)
+    if rest is not None:
+        labels = None if labels is None else truth_against_the_rest(labels, labels_of(votes).index, positive, rest)
+        votes = one_against_the_rest(votes, positive, rest)
+    table = read_votes(votes, positive, repeats if tables.annotators_known else "keep")
     if not tables.annotators_known:
         table = replace(table, annotators=table.annotators[:0], n_repeats=0, n_contradictions=0)
-    X, labels = read_features(tables.features, None, tables.truth)
+    table = with_pseudonyms(table) if pseudonyms else table
     log.info("votes: %s rows, %s items, %s annotators", *(f"{len(x):,}" for x in (table.item, table.items, table.annotators)))
     log.info("features: %s items, %s columns", f"{len(X):,}", X.shape[1])
     extra = table.items[X.index.get_indexer(table.items) < 0]
@@ -288,5 +379,6 @@ def _counted(data: _Joined) -> dict[str, int]:
         "items used": len(data.X),
         **{f"items with {what}": int(status.get(what, 0)) for what in ("no votes", "no features", "incomplete features")},
         "annotators": len(table.annotators),
+        "annotators without a vote": table.n_silent,
         "contradictory repeats": table.n_contradictions,
     }

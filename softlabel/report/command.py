@@ -9,7 +9,7 @@ from softlabel.report.analysis import analyse_votes
 
 OPTIONS = (  # handed on
     *("positive", "truth", "columns", "exclude", "item", "annotator", "label", "count_columns", "missing"),
-    *("repeats", "cost_item", "cost_vote", "level"),
+    *("repeats", "cost_item", "cost_vote", "cost_truth", "level", "pseudonyms"),
 )
 EXAMPLE = """
 example:
@@ -38,6 +38,8 @@ def report(arguments: argparse.Namespace) -> None:
         found.save(arguments.output)
         if arguments.items:
             found.items.to_csv(arguments.items)
+        if arguments.json:
+            Path(arguments.json).write_text(found.to_json(), encoding="utf-8")
     except OSError as error:
         raise ValueError(f"the report cannot be written: {error}") from None
     print(found)
@@ -56,8 +58,12 @@ def parser() -> argparse.ArgumentParser:
     )
     add = command.add_argument
     add("--votes", required=True, metavar="FILE", help="votes: item, annotator, label, or a wide table, item first")
-    add("--features", required=True, metavar="FILE", help="features: item (or the first column), and columns of numbers")
-    add("--positive", required=True, metavar="LABEL", help="the label of the positive class")
+    add(
+        "--features",
+        metavar="FILE",
+        help="features: item (or the first column), and columns of numbers; agreement alone without",
+    )
+    add("--positive", metavar="LABEL", help="the label of the positive class; needed with features")
     add("--truth", metavar="COLUMN", help="column of the features: true labels of items drawn at random, else empty")
     add("--columns", nargs="+", metavar="COLUMN", help="columns of the features to use (all)")
     add("--exclude", nargs="+", default=(), metavar="COLUMN", help="columns of either file to leave out")
@@ -71,10 +77,13 @@ def parser() -> argparse.ArgumentParser:
     add("--repeats", choices=["first", "keep"], default="first", help="further votes of an annotator on an item (%(default)s)")
     add("--cost-item", type=float, default=1.0, metavar="PRICE", help="price of an item, in the unit of --cost-vote (1)")
     add("--cost-vote", type=float, default=1.0, metavar="PRICE", help="price of a vote (1)")
+    add("--cost-truth", type=float, metavar="PRICE", help="price of a true label, to weigh it against votes and items")
+    add("--pseudonyms", action="store_true", help="call annotators A1, A2, ... everywhere")
     add("--level", type=float, default=0.95, help="level of the intervals (%(default)s)")
     add("--seed", type=int, default=0, help="seed of the folds (%(default)s)")
     add("-o", "--output", default="report.html", metavar="HTML", help="where the report goes (%(default)s)")
     add("--items", metavar="CSV", help="write a table of all items here, with the reason where one was not used")
+    add("--json", metavar="JSON", help="write all numbers and texts of the report here")
     add("-q", "--quiet", action="store_true", help="no progress")
     command.set_defaults(run=report)
     return top

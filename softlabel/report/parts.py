@@ -1,14 +1,13 @@
 """The pieces of a report on votes: each takes arrays and returns numbers or a table."""
 
 import warnings
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc
+from scipy.special import chdtrc, fdtrc, ndtri, stdtr, stdtrit
 
-from softlabel.efficiency import pooled_efficiency
-from softlabel.fits import LogisticFit
+from softlabel.fits import LogisticFit, LogisticRule
 from softlabel.overdispersion import (
     FEWEST,
     OverdispersionTest,
@@ -17,12 +16,16 @@ from softlabel.overdispersion import (
     overdispersion_test,
     rarer_items,
 )
+from softlabel.two_way import Who, between_annotators
 from softlabel.validation import Array
 from softlabel.vote_models import dm_logpmf, share_in_band
 from softlabel.worth import TruthWarning, WorthOfVotes, worth_of_votes
 
-CHAPTER = "https://harmless-label-noise.github.io/harmless-label-noise/book/beyond/10_real_votes.html"
+BOOK = "https://harmless-label-noise.github.io/harmless-label-noise/book/"
+CHAPTER = f"{BOOK}beyond/10_real_votes.html"
 SMALLEST = 1e-9  # alpha0 of unanimous votes, for probabilities
+MOST_PRODUCTS = 10**8  # of features, of all items, for errors over annotators
+HIGHEST = 0.95  # leverage of an item, above which its residual says nothing
 MOST = 1e6  # true labels, beyond which an end of an interval is no number
 
 
@@ -43,6 +46,17 @@ class Interval(NamedTuple):
         return f"{shown(self.low)} to {shown(self.high)}"
 
 
+class Headline(NamedTuple):
+    """Three answers in words: can I use these votes, what are they worth, and what next?"""
+
+    use: str
+    worth: str
+    next: str
+
+
+QUESTIONS = Headline("Can I use these votes?", "What are they worth?", "What next?")
+
+
 class GoodnessOfFit(NamedTuple):
     """Votes against expectation in groups of items with similar posterior (Hosmer & Lemeshow 1980), and in the 95% band."""
 
@@ -55,10 +69,14 @@ class GoodnessOfFit(NamedTuple):
 
 
 class TruthTest(NamedTuple):
-    """Score test of the votes' coefficients on the true labels, and how often the rule from the votes is right."""
+    """Score test of the votes' coefficients, up to a factor, on the true labels; how often the votes' rule is right.
+
+    ``statistic`` and ``pvalue`` are nan, and ``df`` is 0, where items are too few for the test to hold its level.
+    """
 
     n_items: int
     statistic: float
+    df: int
     pvalue: float
     accuracy: float
 
@@ -80,6 +98,13 @@ def in_percent(estimate: tuple[float, float, float]) -> str:
     """An estimate of a rate and its interval."""
     value, low, high = estimate
     return f"{value:.1%} ({low:.1%} to {high:.1%})"
+
+
+def wilson(rate: float, n: int, level: float) -> tuple[float, float]:
+    """Interval of Wilson (1927) for a rate that was counted n times."""
+    z = -float(ndtri((1 - level) / 2))
+    middle, reach = rate + z**2 / (2 * n), z * np.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
+    return float((middle - reach) / (1 + z**2 / n)), float((middle + reach) / (1 + z**2 / n))
 
 
 def to_decimals(estimate: tuple[float, float, float]) -> Interval:
@@ -107,18 +132,46 @@ def direct_efficiency(fit: LogisticFit, X: pd.DataFrame, tau: Array) -> float:
     return float(np.exp(-(np.linalg.slogdet(information)[1] + np.linalg.slogdet(cov)[1]) / len(cov)))
 
 
-def overdispersion(
-    fit: LogisticFit, X: pd.DataFrame, counts: Array, tau: Array, level: float
-) -> tuple[Interval, OverdispersionTest | None]:
-    """alpha0 with its interval, and the test of alpha0 = inf; nan, 0 and inf where no item has two votes.
+def coefficients(fit: LogisticRule, X: pd.DataFrame, counts: Array, who: Who, level: float) -> pd.DataFrame:
+    """Coefficients with errors over items and annotators, where two or more are known; else over items.
 
-    0 and inf are also the ends where there is no maximum of the likelihood or too few items for an interval.
+    A t quantile with L - 1 degrees of freedom for L annotators, whose part of the variance is estimated from L numbers. A
+    penalised fit has no errors, and one of separated votes those of its penalised likelihood.
+    """
+    if not isinstance(fit, LogisticFit):
+        return pd.DataFrame({"coef": fit.coef}, index=pd.Index(["intercept", *fit.feature_names], name="feature"))
+    table, L = fit.summary(level=level), len(np.unique(who.annotator))
+    if fit.separation != "none" or L < 2 or len(X) * len(fit.coef) ** 2 > MOST_PRODUCTS:
+        return table
+    cov = fit.cov() + between_annotators(X.to_numpy(), fit.coef, counts, who)
+    table["stderr"] = np.sqrt(np.maximum(np.diag(cov), 0))
+    with np.errstate(divide="ignore", invalid="ignore"):  # no residual at all
+        table["z"] = table["coef"] / table["stderr"]
+    table["pvalue"] = 2 * stdtr(L - 1, -np.abs(table["z"].to_numpy()))
+    reach = -stdtrit(L - 1, (1 - level) / 2) * table["stderr"]
+    table["lower"], table["upper"] = table["coef"] - reach, table["coef"] + reach
+    return table.rename(columns={"z": "t"})
+
+
+def overdispersion(
+    fit: LogisticRule, X: pd.DataFrame, counts: Array, tau: Array, level: float
+) -> tuple[Interval, OverdispersionTest | None, str]:
+    """alpha0 with its interval, the test of alpha0 = inf, and why there is no interval.
+
+    The ends are then 0 and inf, and alpha0 is nan where no item has two votes.
     """
     if counts.sum(axis=1).max() < 2:
-        return Interval(np.nan, 0.0, np.inf), None
-    enough = fit.separation == "none" and rarer_items(counts) >= FEWEST * len(fit.coef)
-    ends = alpha0_interval(counts, tau, X=X, level=level) if enough else (0.0, np.inf)
-    return Interval(estimate_alpha0(counts, tau).alpha0, *ends), overdispersion_test(counts, tau)
+        return Interval(np.nan, 0.0, np.inf), None, "no item has two votes"
+    value, rarer, q = estimate_alpha0(counts, tau).alpha0, rarer_items(counts), len(fit.coef)
+    if not isinstance(fit, LogisticFit):
+        return Interval(value, 0.0, np.inf), None, f"the fit of {q} coefficients is penalised, and its errors are not known"
+    test = overdispersion_test(counts, tau)
+    if fit.separation != "none":
+        return Interval(value, 0.0, np.inf), test, "the features separate the votes"
+    if rarer < FEWEST * q:
+        few = f"there are {shown(rarer)} items' worth of votes for the rarer class, fewer than {FEWEST} for each coefficient"
+        return Interval(value, 0.0, np.inf), test, few
+    return Interval(value, *alpha0_interval(counts, tau, X=X, level=level)), test, ""
 
 
 def goodness_of_fit(counts: Array, tau: Array, alpha0: float) -> GoodnessOfFit:
@@ -145,52 +198,42 @@ def histogram(counts: Array, tau: Array, alpha0: float) -> pd.DataFrame:
     return pd.DataFrame(columns).rename_axis("positive votes")
 
 
-def spending(m: Array, alpha0: Interval, cost_item: float, cost_vote: float) -> pd.DataFrame:
-    """Gain of information by one more vote an item, and by the same money on new items.
+def against_truth(fit: LogisticRule, X: pd.DataFrame, tau: Array, counts: Array, truth: Array) -> TruthTest | None:
+    """Do the true labels have the coefficients of the votes, but for a common factor? None without a true label.
 
-    With m votes on each item another one gains alpha0 / (m (m + 1 + alpha0)), and new items gain c1 / (c0 + c1 m): the vote is
-    better as long as m (m + 1) < alpha0 c0 / c1.
+    The score U of the true labels at the votes' coefficients b has covariance V = I + I C I, with C the covariance of b, if
+    true labels and votes are independent given the features; where they are positively dependent it has less, and the test is
+    conservative. U'V^-1 U less its part along I b, which a change of scale would move, is the statistic: a factor moves no
+    decision, and it is also what fitted coefficients exaggerate where items are few. For the same reason C is made of
+    residuals as they would be without the item (HC3), and the statistic is referred to F.
     """
-    # nan: items with one vote each, of which any value is right
-    gains = [pooled_efficiency(m + 1, a) / pooled_efficiency(m, a) - 1 for a in np.where(np.isnan(alpha0), np.inf, alpha0)]
-    rows = {
-        "one more vote an item": [np.nan if np.isnan(alpha0.value) else gains[0], min(gains), max(gains)],
-        "new items for the same money": [1 / (cost_item / cost_vote + m.mean())] * 3,
-    }
-    return pd.DataFrame(rows, index=["gain", "low", "high"]).T.rename_axis("spending")
-
-
-def advice(spending: pd.DataFrame) -> Literal["more votes", "more items", "either"]:
-    """What to buy; "either" where the interval leaves it open."""
-    (_, low, high), (items, _, _) = spending.to_numpy()
-    return "more votes" if low > items else "more items" if high < items else "either"
-
-
-def best_votes(alpha0: Interval, cost_item: float, cost_vote: float) -> Interval:
-    """Best number of votes an item for a study that starts afresh."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = np.array(alpha0) * (cost_item / cost_vote) if cost_item else np.zeros(3)
-        best = np.maximum(np.ceil((np.sqrt(1 + 4 * product) - 1) / 2), 1)
-    return Interval(*best.tolist())
-
-
-def against_truth(fit: LogisticFit, X: pd.DataFrame, tau: Array, y: Array) -> TruthTest | None:
-    """Do the true labels have the coefficients of the votes? None without a true label.
-
-    The score U of the true labels at the votes' coefficients has covariance I + I C I, with C the sandwich, if true labels and
-    votes are independent given the features. Where they are positively dependent it has less, and the test is conservative.
-    """
-    known = ~np.isnan(y)
+    known = ~np.isnan(truth)
     if not known.any():
         return None
+    y = truth[known]
+    right = float(((tau[known, 0] > 0.5) == (y == 1)).mean())
+    not_tested = TruthTest(len(y), np.nan, 0, np.nan, right)
+    if not isinstance(fit, LogisticFit) or fit.separation != "none":
+        return not_tested
     scale = np.r_[1.0, X.abs().max().to_numpy()]
-    x, tau, y = np.column_stack([np.ones(len(X)), X])[known] / scale, tau[known], y[known]
+    x, m = np.column_stack([np.ones(len(X)), X]) / scale, counts.sum(axis=1)
+    bread = fit.cov("model") * np.outer(scale, scale)
+    leverage = np.einsum("ij,jk,ik->i", x, bread, x) * m * tau.prod(axis=1)
+    freedom = int((m > 0).sum()) - x.shape[1]
+    if freedom < 1 or leverage.max() > HIGHEST:
+        return not_tested
+    scores = x * ((counts[:, 0] - m * tau[:, 0]) / (1 - leverage))[:, None]
+    x, tau = x[known], tau[known]
     information = (x * tau.prod(axis=1)[:, None]).T @ x
-    score = x.T @ (y - tau[:, 0])
-    cov = information + information @ (fit.cov() * np.outer(scale, scale)) @ information
-    statistic = float(score @ np.linalg.pinv(cov, hermitian=True) @ score)
-    rank = np.linalg.matrix_rank(cov, hermitian=True)
-    return TruthTest(len(y), statistic, float(chdtrc(rank, statistic)), float(((tau[:, 0] > 0.5) == (y == 1)).mean()))
+    middle = scores @ (bread @ information)
+    cov = information + middle.T @ middle
+    inverse, rank = np.linalg.pinv(cov, hermitian=True), int(np.linalg.matrix_rank(cov, hermitian=True))
+    score, along = x.T @ (y - tau[:, 0]), information @ (fit.coef * scale)
+    statistic = score @ inverse @ score - (along @ inverse @ score) ** 2 / (along @ inverse @ along)
+    if rank < 2:
+        return not_tested
+    pvalue = float(fdtrc(rank - 1, freedom, statistic / (rank - 1)))
+    return TruthTest(len(y), float(statistic), rank - 1, pvalue, right)
 
 
 def worth(

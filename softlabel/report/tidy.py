@@ -32,7 +32,7 @@ class Tables:
     """Votes and features under their usual names, the truth and the positive label in their words, and what was done."""
 
     votes: pd.DataFrame
-    features: pd.DataFrame
+    features: pd.DataFrame | None
     truth: object
     positive: object
     notes: tuple[str, ...]
@@ -53,18 +53,23 @@ def tidy(
     missing: Iterable[object],
 ) -> Tables:
     """Both tables, as :func:`softlabel.analyse_votes` is given them."""
-    voted, known = read(votes, "votes"), read(features, "features")
+    voted = read(votes, "votes")
     _tidy_votes(voted, roles, counts, missing, exclude)
-    _tidy_features(known, roles["item"], columns, truth, exclude)
-    truth = _same_kind(voted, known, truth)
+    sources, known = {"votes": voted}, None
+    if features is not None:
+        known = sources["features"] = read(features, "features")
+        _tidy_features(known, roles["item"], columns, truth, exclude)
+        truth = _same_kind(voted, known, truth)
     labels = voted.frame[["label"]] if "label" in voted.frame else voted.frame.drop(columns="item", errors="ignore")
+    if positive is not None:
+        positive = find_label(pd.Series(labels.to_numpy(object).ravel()).dropna().unique(), positive)
     return Tables(
         votes=voted.frame,
-        features=known.frame,
+        features=None if known is None else known.frame,
         truth=truth,
-        positive=find_label(pd.Series(labels.to_numpy(object).ravel()).dropna().unique(), positive),
-        notes=tuple(dict.fromkeys(voted.notes + known.notes)),
-        files={name: source.file for name, source in (("votes", voted), ("features", known)) if source.file},
+        positive=positive,
+        notes=tuple(dict.fromkeys(text for source in sources.values() for text in source.notes)),
+        files={name: source.file for name, source in sources.items() if source.file},
         annotators_known=not len(counts),
     )
 

@@ -1,0 +1,88 @@
+"""Labels of more than two classes: one of them against the rest, or each for itself."""
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from softlabel.tables import ROLES, VoteTable, read_votes
+from softlabel.validation import same
+
+MOST = 50  # classes
+OFTEN = 10  # votes for a label, or
+SHARE = 0.01  # share of the votes, below which a third label is taken for a slip
+
+
+def cells(votes: pd.DataFrame) -> list[Any]:
+    """The columns that hold labels: that of a long table, or one for each annotator."""
+    long = [name for name in ROLES["label"] if name in votes.columns]
+    roles = sum(any(name in votes.columns for name in names) for names in ROLES.values())
+    return long if long and roles > 1 else [name for name in votes.columns if name not in ROLES["item"]]
+
+
+def labels_of(votes: pd.DataFrame) -> "pd.Series[int]":
+    """The different labels and how many votes each has, most first."""
+    if not isinstance(votes, pd.DataFrame) or not votes.columns.is_unique or not votes.size:
+        return pd.Series(dtype=int)  # read_votes says what is wrong
+    counted = pd.concat([votes[name].astype(object).value_counts() for name in cells(votes)])
+    counts: pd.Series[int] = counted.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")
+    return counts
+
+
+def are_meant(labels: "pd.Series[int]") -> bool:
+    """Whether three labels or more are classes, and none of them a slip of the pen or a number of something."""
+    often = (labels >= OFTEN) | (labels >= SHARE * labels.sum())
+    return 2 < len(labels) <= MOST and bool(often.all()) and labels.sum() >= OFTEN * len(labels)
+
+
+def rest_of(labels: "pd.Series[int]", positive: object) -> str:
+    """A word for all other labels, which is none of them."""
+    word = f"not {positive}"
+    while word in labels.index:
+        word = f"({word})"
+    return word
+
+
+def against_the_rest(values: "pd.Series[Any]", positive: object, rest: str) -> "pd.Series[Any]":
+    """Labels with ``rest`` in the place of all but the positive one."""
+    code, words = pd.factorize(values.astype(object))
+    new = np.array([word if same(word, positive) else rest for word in words] + [np.nan], dtype=object)
+    return pd.Series(new[code], values.index, name=values.name)
+
+
+def truth_against_the_rest(truth: "pd.Series[Any]", labels: "pd.Index[Any]", positive: object, rest: str) -> "pd.Series[Any]":
+    """The same of true labels, where they are in the words of the votes."""
+    known = truth.dropna()
+    return against_the_rest(truth, positive, rest) if known.astype(object).isin(labels).all() else truth
+
+
+def one_against_the_rest(votes: pd.DataFrame, positive: object, rest: str) -> pd.DataFrame:
+    """A table of votes with two labels."""
+    votes = votes.copy(deep=False)
+    for name in cells(votes):
+        votes[name] = against_the_rest(votes[name], positive, rest)
+    return votes
+
+
+def read_classes(
+    votes: pd.DataFrame, repeats: Literal["first", "keep"]
+) -> tuple[VoteTable, NDArray[np.intp], "pd.Index[Any]"]:
+    """Votes as codes, the code of each label, and the labels, most frequent first."""
+    labels = labels_of(votes)
+    if len(labels) < 3:
+        table = read_votes(votes, labels.index[0] if len(labels) else None, repeats)
+        return table, np.where(table.positive, 0, 1), labels.index
+    if not are_meant(labels):
+        read_votes(votes, labels.index[0], repeats)  # says which label is a slip
+    rest = rest_of(labels, labels.index[0])
+    tables = [read_votes(one_against_the_rest(votes, word, rest), word, repeats) for word in labels.index]
+    code = np.argmax([table.positive for table in tables], axis=0)
+    wrong = sum(table.n_contradictions for table in tables) // 2  # a repeat by another label differs for two of the labels
+    return replace(tables[0], n_contradictions=wrong, labels=labels.index.tolist()), code, labels.index
+
+
+def with_pseudonyms(table: VoteTable) -> VoteTable:
+    """Annotators as A1, A2, ... in the order in which they first appear."""
+    return replace(table, annotators=pd.Index([f"A{k + 1}" for k in range(len(table.annotators))]))

@@ -1,0 +1,204 @@
+"""Figures of a report: each with a text that says what to see, and a caption."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from softlabel.efficiency import pooled_efficiency
+from softlabel.report.parts import equal_number, shown
+
+if TYPE_CHECKING:
+    from softlabel.report.result import VoteReport
+
+STYLE: Any = {
+    "svg.fonttype": "path",
+    "svg.hashsalt": "softlabel",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+}
+BLUE, RED, GREEN = "#0072B2", "#D55E00", "#009E73"
+WIDTH = 5.0  # inches: on a telephone its text can still be read
+MOST_ANNOTATORS = 30
+Z = 1.96
+
+
+class Picture(NamedTuple):
+    """A figure, what it shows for who cannot see it, and its caption."""
+
+    figure: Figure
+    alt: str
+    caption: str
+
+
+def _axes(height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def worth(report: "VoteReport") -> Picture:
+    """True labels an item is worth against votes an item."""
+    m, n = report.used["votes"].mean(), len(report.used)
+    grid = np.arange(1, max(2 * m, 10) + 1)
+    unknown = bool(report.alpha0_lacks)
+    value, low, high = ([pooled_efficiency(np.array([k]), np.inf if np.isnan(a) else a) for k in grid] for a in report.alpha0)
+    with matplotlib.rc_context(STYLE):
+        figure, ax = _axes(3.4)
+        label = "whatever alpha0 is" if unknown else f"{report.level:.0%} interval"
+        ax.fill_between(grid, low, high, color=BLUE, alpha=0.2, linewidth=0, label=label)
+        if not unknown:
+            ax.plot(grid, value, color=BLUE, label="estimate")
+        ax.plot(grid, grid, color="0.4", linestyle=":", label="independent votes")
+        if not unknown:
+            ax.plot(m, report.efficiency.value, "o", color=RED, label="your votes, if their mean is right")
+        top = 1.3 * high[-1]
+        if report.worth:
+            here, low_end, high_end = (min(x / n, 2 * grid[-1]) for x in equal_number(report.worth))
+            bars = [[here - low_end], [high_end - here]]
+            ax.errorbar(m, here, bars, fmt="s", color=GREEN, capsize=3, label="your votes, by true labels")
+            top = max(top, 1.1 * min(high_end, 2 * here))
+        ax.set(xlabel="votes an item", ylabel="true labels it is worth", ylim=(0, min(grid[-1], top)))
+        figure.legend(loc="outside upper left", ncols=2, fontsize=8)
+    dot = (
+        "the worth of an item cannot be told more closely"
+        if unknown
+        else (f"a dot marks these votes, {shown(m)} an item, worth {shown(report.efficiency.value)}")
+    )
+    square = f"; a square what they are worth by true labels, {shown(here)}" if report.worth else ""
+    alt = (
+        f"True labels an item is worth against votes an item from 1 to {grid[-1]:.0f}, where the band goes from "
+        f"{shown(low[-1])} to {shown(high[-1])}; {dot}{square}."
+    )
+    caption = (
+        "What votes on an item are worth if their mean is right, for equal numbers on each item; the dot lies lower where "
+        "numbers are unequal."
+        + (" Square: what the true labels say of these votes, with its interval." if report.worth else "")
+    )
+    return Picture(figure, alt, caption)
+
+
+def reliability(report: "VoteReport") -> Picture:
+    """Shares of positive votes, and of positive truths, in groups of items with similar posterior."""
+    groups = report.calibration
+    expected, observed, error = (groups[c] / groups["votes"] for c in ("expected", "observed", "stderr"))
+    with matplotlib.rc_context(STYLE):
+        figure, ax = _axes(3.2)
+        ax.axline((0, 0), slope=1, color="0.4", linestyle=":")
+        ax.errorbar(
+            100 * expected, 100 * observed, 100 * Z * error, fmt="o", color=BLUE, markersize=4, capsize=2, label="votes"
+        )
+        true = true_shares(report)
+        if len(true):
+            reach = 100 * Z * np.sqrt(true["share"] * (1 - true["share"]) / true["items"])
+            x, y = 100 * true["expected"], 100 * true["share"]
+            ax.errorbar(x, y, reach, fmt="s", color=RED, markersize=4, capsize=2, linestyle="none", label="true labels")
+            ax.legend(loc="upper left")
+        ax.set(xlabel="probability by the features, %", ylabel="share positive, %", xlim=(-3, 103), ylim=(-5, 105))
+    gap = float((observed - expected).abs().max())
+    also = f" Squares for the true labels of {int(true['items'].sum()):,} items." if len(true) else ""
+    alt = (
+        f"Share of positive votes against the probability by the features in {len(groups)} groups of items, with bars; at "
+        f"most {gap:.0%} apart from the diagonal.{also}"
+    )
+    caption = (
+        "Reliability: where the rule gives a probability of 70%, 70% of the votes should be positive. Groups of items, "
+        "with 95% bars; on the dotted line is right." + (" Squares: the same of true labels." if len(true) else "")
+    )
+    return Picture(figure, alt, caption)
+
+
+def true_shares(report: "VoteReport") -> pd.DataFrame:
+    """Share of positive truths in up to five groups of posterior, of items used."""
+    known = report.used.dropna(subset=["truth"]) if "truth" in report.items else report.used[:0]
+    if not len(known):
+        return known
+    group = known["posterior"].rank(method="first").sub(1) * min(5, max(1, len(known) // 10)) // len(known)
+    by = known.groupby(group)
+    return pd.DataFrame({"items": by.size(), "expected": by["posterior"].mean(), "share": by["truth"].mean()})
+
+
+def histogram(report: "VoteReport") -> Picture:
+    """Items by their positive votes, beside two models."""
+    table = report.histogram
+    with matplotlib.rc_context(STYLE):
+        figure, ax = _axes(2.8)
+        ax.bar(table.index, table["observed"], width=0.7, color="0.85", edgecolor="0.5", label="your items")
+        ax.plot(table.index, table["expected"], "o-", color=BLUE, markersize=4, label="the model")
+        ax.plot(table.index, table["independent votes"], "s--", color=RED, markersize=4, label="independent votes")
+        ax.set(xlabel=f"positive votes of {table.index[-1]}", ylabel="items")
+        ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+        ax.set_ylim(0, 1.35 * table.to_numpy().max())
+        ax.legend(loc="upper center", ncols=3, fontsize=8)
+    off = float((table["expected"] - table["observed"]).abs().max())
+    alt = (
+        f"Bars of the number of items by positive votes, 0 to {table.index[-1]}, beside the model, at most {shown(off)} items "
+        "from it, and beside what independent votes would give."
+    )
+    return Picture(figure, alt, "Items by their positive votes, at the commonest number of votes on an item.")
+
+
+def annotators(frame: pd.DataFrame) -> Picture | None:
+    """How each annotator follows the others, with intervals; those first who do so least. None without any."""
+    if "slope" not in frame:
+        return None
+    frame = frame[frame["votes"] > 0].dropna(subset=["slope"]).sort_values("slope", kind="stable")
+    if len(frame) < 2:
+        return None
+    shown_rows = frame if len(frame) <= MOST_ANNOTATORS else pd.concat([frame[: MOST_ANNOTATORS - 10], frame[-10:]])
+    accused = (shown_rows["finding"] != "").to_numpy()
+    y, x, reach = np.arange(len(shown_rows))[::-1], shown_rows["slope"].to_numpy(), Z * shown_rows["slope error"].to_numpy()
+    with matplotlib.rc_context(STYLE):
+        figure, ax = _axes(1.1 + 0.21 * len(shown_rows))
+        for at, mark in ((0, ":"), (1, "-")):
+            ax.axvline(at, color="0.5", linestyle=mark, linewidth=1)
+        for which, colour, marker, label in (
+            (~accused, BLUE, "o", "nothing found"),
+            (accused, RED, "D", "something found"),
+        ):
+            if which.any():
+                ax.errorbar(
+                    x[which], y[which], xerr=reach[which], fmt=marker, color=colour, markersize=4.5, capsize=2, label=label
+                )
+        ax.set_yticks(y, [_short(name) for name in shown_rows.index])
+        ax.set(xlabel="follows the others (0: not at all, 1: like them all)", ylim=(-0.8, len(y) - 0.2))
+        if accused.any():
+            figure.legend(loc="outside upper right", ncols=2, fontsize=8)
+    few = f" The lowest {MOST_ANNOTATORS - 10} and the highest 10 of {len(frame):,}." if len(frame) > len(shown_rows) else ""
+    alt = (
+        f"A point with a bar for each of {len(shown_rows)} annotators: how far their votes follow the others, from "
+        f"{x.min():.2f} to {x.max():.2f}; {int(accused.sum())} of them marked by a diamond, as something was found.{few}"
+    )
+    caption = (
+        "How each annotator's votes follow what features and the other annotators predict: 1 (line) is like the others, 0 "
+        f"(dots) not at all, below 0 against them. Bars: 95% intervals. Diamonds: something was found.{few}"
+    )
+    return Picture(figure, alt, caption)
+
+
+def _short(name: object) -> str:
+    text = str(name)
+    return text if len(text) <= 20 else f"{text[:19]}…"
+
+
+def doubt(items: pd.DataFrame) -> Picture:
+    """How sure the model of Dawid and Skene is of items."""
+    values = 100 * items["doubt"].dropna()
+    with matplotlib.rc_context(STYLE):
+        figure, ax = _axes(2.6)
+        ax.hist(values, bins=list(np.arange(0, 101, 5)), color="0.85", edgecolor="0.5")
+        ax.set(xlabel="doubt about an item, %", ylabel="items", xlim=(0, max([55.0, *(values + 5)])))
+    alt = (
+        f"Histogram of the doubt about {len(values):,} items: {(values <= 5).mean():.0%} are at most 5%, and "
+        f"{(values > 10).sum():,} items above 10%."
+    )
+    return Picture(
+        figure, alt, "Probability that the likeliest label of an item is wrong, if the model of Dawid and Skene holds."
+    )

@@ -1,0 +1,95 @@
+"""What to do next, in words: first what is free, then what is best to buy."""
+
+from typing import TYPE_CHECKING
+
+from softlabel.labellers import LabellerFindings
+from softlabel.report.parts import BOOK, CHAPTER, shown
+from softlabel.validation import listed
+
+if TYPE_CHECKING:
+    from softlabel.report.result import VoteReport
+
+ASK = (
+    "Have some 50 items, drawn at random (choose_for_truth), labelled by somebody who knows: nothing else tells whether the "
+    "mean is right."
+)
+MEND = {  # what to do about a finding, for nothing
+    "contradiction": "Ask both sides what they answered; a few true labels of items on which they differ say who is right.",
+    "reversed": "Ask {who} about the labels; turn those votes round if they were reversed, or leave them out.",
+    "guessing": "Leave out the votes of {who}.",
+    "leans": "Ask {who} which question was answered, and leave those votes out if it was another.",
+    "copies": "Count {who} as one annotator: keep the votes of one of them.",
+    "asked again": "Use the first votes of every item alone, or weights 1 / phi: fit_dirichlet_multinomial has them built in.",
+    "vote as feature": "Leave out the feature {feature}, which is a vote.",
+    "consensus as feature": "Leave out the feature {feature}, which knows the votes.",
+    "feature of one": "Find out where the feature {feature} comes from; leave it out if it was made of votes.",
+    "repeated items": "Keep one of the items that are copies of each other, with all their votes.",
+    "square missing": "Add the square of {feature} to the features.",
+    "guesses by all": "Ask annotators to skip an item rather than guess, and say so by an answer of its own.",
+}
+# After these no advice to buy anything can be relied on, until the table has been mended.
+MEND_FIRST = {"no sign", *MEND} - {"leans", "square missing", "guesses by all"}
+
+
+def next_steps(report: "VoteReport") -> str:
+    if "no sign" in report.kinds:
+        return (
+            "Buy nothing of this kind. Look at ten items with the annotators: is the question clear, and do the labels in the "
+            "table mean what they meant? Otherwise more items would be needed to see anything."
+        )
+    steps = list(report.remedies[:2])
+    if not report.trusted:
+        return " ".join([*steps, "Then make the report again; until then there is no advice to buy anything."])
+    if report.worth:
+        steps.append(f"Make one rule of votes and true labels: fit_votes_and_truth. {CHAPTER}#one-rule")
+    elif not report.truth:
+        steps.append(ASK)
+    return " ".join([*steps, _buy(report)])
+
+
+def _buy(report: "VoteReport") -> str:
+    """What the next money is best spent on."""
+    frame = report.spending
+    if report.advice == "none":
+        return "There is no advice to buy votes or items: their gains are computed as if the mean of the votes were right."
+    by = zip(("votes add", "new items", "true labels"), frame.to_numpy())
+    said = ", ".join(f"{how} {_gain(low, high)}{' of information' * (how == 'votes add')}" for how, (_, low, high) in by)
+    best = {
+        "either": "the data leave open which is best" if len(frame) > 2 else "the data leave open which is better",
+        "more votes": "buy more votes",
+        "more items": "buy more items",
+        "true labels": "buy true labels",
+    }[report.advice]
+    start = "For" if report.worth else "If the mean is right, for"
+    return f"{start} the price of one more vote on each item {said}: {best}."
+
+
+def _gain(low: float, high: float) -> str:
+    return f"{low:.1%} to {high:.1%}" if f"{low:.1%}" != f"{high:.1%}" else f"{low:.1%}"
+
+
+def mend(findings: LabellerFindings | None) -> tuple[str, ...]:
+    """What to do about what was found of annotators and features, in a sentence for each kind, or each set of copyists."""
+    said, found = [], findings.findings if findings else ()
+    for one in found:
+        alike = [one] if one.kind == "copies" else [other for other in found if other.kind == one.kind]
+        who = [name for finding in alike for name in finding.who]
+        if one.kind in MEND and (who or "{who}" not in MEND[one.kind]):
+            said.append(MEND[one.kind].format(who=listed(who), feature=listed([finding.feature for finding in alike])))
+    return tuple(dict.fromkeys(said))
+
+
+def remedies(report: "VoteReport") -> tuple[str, ...]:
+    """What costs nothing, gravest first."""
+    found = list(mend(report.findings))
+    if report.use_weights:
+        gain = report.gain_of_weights
+        ends = "" if report.alpha0_lacks else f" ({gain.low:.0%} to {gain.high:.0%})"
+        worth = shown(report.weighted.value) if report.alpha0_lacks else report.weighted
+        found.append(
+            f"Weigh items by 1 / phi, for nothing: as their numbers of votes differ so much, that adds {gain.value:.0%}{ends} "
+            f"of information. An item is then worth {worth} true labels, if the mean of the votes is right. "
+            "fit_dirichlet_multinomial has such weights built in; for other programs they are a column of items. "
+            f"{BOOK}beyond/02_unequal_votes.html"
+        )
+    return tuple(found)

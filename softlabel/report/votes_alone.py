@@ -1,0 +1,242 @@
+"""What votes say without features: agreement, alpha0, and the model of Dawid and Skene."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from softlabel.labellers import compare_annotators, dawid_skene, examine_labellers
+from softlabel.report import words
+from softlabel.report.agreement import agreement, without_features
+from softlabel.report.base import Report
+from softlabel.report.classes import read_classes, with_pseudonyms
+from softlabel.report.items import given_votes
+from softlabel.report.next_steps import MEND_FIRST, mend
+from softlabel.report.parts import BOOK, Headline, shown
+from softlabel.report.tidy import Tables
+from softlabel.tables import VoteTable
+from softlabel.validation import Array, listed, same
+
+OF_FINDINGS = ["finding", "slope", "slope error", "lean", "lean error"]  # columns, of each annotator
+FEW_VOTES = 20  # of an annotator, for each class, below which a confusion matrix is mostly chance
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class AgreementReport(Report):
+    """What votes say without features; made by :func:`analyse_votes` with ``features=None``.
+
+    Attributes
+    ----------
+    labels : list
+        The labels, most frequent first; the positive one first if it was named.
+    shares : (g,) ndarray
+        Share of each, items weighted by 1 / phi.
+    confusion : DataFrame
+        How often each annotator gives each label (columns) to items of each class (second level of the index), by the model of
+        Dawid and Skene.
+
+    Notes
+    -----
+    ``items`` has for each item the number of votes for each label; ``Dawid-Skene <label>``, the probability that the label is
+    right by the model of Dawid & Skene (1979), which believes annotators the more the better they agree with all; ``verdict``,
+    the likeliest label; ``doubt``, the probability that it is wrong; ``next vote``, the probability that one more vote agrees
+    with the verdict, from the Dirichlet-multinomial; ``relabel``, items in the order of their doubt.
+
+    The other attributes are those of every report: items, annotators, counted, agreement, alpha0, findings, notes, files,
+    made, positive, repeats, level, headline, details, warnings, set_aside and methods.
+    """
+
+    kind: ClassVar[str] = "votes"
+
+    labels: list[Any]
+    shares: Array
+    confusion: pd.DataFrame
+
+    @cached_property
+    def headline(self) -> Headline:
+        return Headline(self._use(), self._worth(), self._next())
+
+    def _use(self) -> str:
+        if "no sign" in self.kinds:
+            return "No: there is no sign that the labels mean anything, as annotators agree no more than by chance."
+        grave = [f.text for f in self.findings.findings if f.kind in MEND_FIRST] if self.findings else []
+        agree = words.agreeing(self.agreement, self.agreement_lacks, self.level)
+        return f"Not as they are. {grave[0]}" if grave else f"{agree} Votes cannot tell whether they are right."
+
+    def _worth(self) -> str:
+        return (
+            "That takes features: worth is what votes teach a rule. Agreement is no worth, as annotators may agree on what is "
+            f"wrong. {BOOK}beyond/10_real_votes.html"
+        )
+
+    def _next(self) -> str:
+        if "no sign" in self.kinds:
+            return "Buy nothing of this kind. Look at ten items with the annotators: is the question clear?"
+        doubtful = self.items[self.items["doubt"] > 0.1].sort_values("relabel").index
+        first = " ".join(self.remedies[:2])
+        again = (
+            f"Have those items labelled again first of which the model is least sure ({len(doubtful):,} with a doubt above "
+            f"10%: {listed(doubtful)}), and some 50, drawn at random, by somebody who knows (choose_for_truth)."
+            if len(doubtful)
+            else "Have some 50 items, drawn at random, labelled by somebody who knows (choose_for_truth)."
+        )
+        return f"{first} {again}".strip()
+
+    @property
+    def remedies(self) -> tuple[str, ...]:
+        """What improves the table and costs nothing."""
+        return mend(self.findings)
+
+    @cached_property
+    def details(self) -> tuple[str, ...]:
+        votes, n, k = self.counted["votes used"], self.counted["items"], len(self.annotators)
+        shares = ", ".join(f"{label!r} {share:.1%}" for label, share in zip(self.labels, self.shares))
+        said = [
+            f"{n:,} items with {votes:,} votes, {shown(votes / n)} an item, of {k:,} annotator{'s' * (k > 1)}; of "
+            f"{len(self.labels)} labels: {shares}."
+        ]
+        if not np.isnan(self.alpha0.value):
+            ends = f"no interval, because {self.alpha0_lacks}" if self.alpha0_lacks else self.alpha0.ends()
+            said.append(
+                f"alpha0 is {shown(self.alpha0.value)} ({ends}). Without features it says how far items differ at all: two "
+                "votes on an item have the correlation 1 / (1 + alpha0)."
+            )
+        return tuple(said)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        found = [finding.text for finding in self.findings.findings] if self.findings else []
+        few = self.annotators["votes"] < FEW_VOTES * len(self.labels)
+        if few.any():
+            found.append(
+                f"{few.sum():,} of {len(few):,} annotators have fewer than {FEW_VOTES} votes for each class "
+                f"({listed(few.index[few])}): what the model of Dawid and Skene believes of them is mostly chance, and its "
+                "probabilities are too sure."
+            )
+        return tuple(found)
+
+    @cached_property
+    def set_aside(self) -> tuple[str, ...]:
+        looked = self.findings.not_looked_at if self.findings else ("single annotators, as there are more than two labels",)
+        return (*super().set_aside, *(f"Not looked at: {text}." for text in looked))
+
+    @property
+    def methods(self) -> str:
+        interval = "" if self.agreement_lacks else ", its interval from 2,000 resamples of items"
+        return (
+            f"We analysed {self.counted['votes used']:,} votes of {len(self.annotators):,} annotators for {len(self.labels)} "
+            f"labels on {self.counted['items']:,} items with softlabel {self.made['version']} (seed {self.made['seed']}). "
+            f"Agreement is Krippendorff's alpha{interval}. alpha0 is that of the Dirichlet-multinomial with the same "
+            "shares for all items. Posterior probabilities of items are those of the model of Dawid and Skene (1979), by "
+            f"100 steps of the EM algorithm. Intervals have level {self.level:.0%}."
+        )
+
+    def _numbers(self) -> dict[str, Any]:
+        return {
+            "votes an item": self.counted["votes used"] / self.counted["items"],
+            "Krippendorff's alpha": self.agreement,
+            "alpha0": self.alpha0,
+            "correlation of two votes": tuple(1 / (1 + self.alpha0[k]) for k in (0, 2, 1)),
+            **{f"share of {label}": share for label, share in zip(self.labels, self.shares)},
+        }
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        return {**super()._tables(), "confusion": self.confusion.reset_index(names=["annotator", "class"])}
+
+
+def analyse_agreement(tables: Tables, pseudonyms: bool, rng: np.random.Generator, common: dict[str, Any]) -> AgreementReport:
+    """:func:`analyse_votes` without features; ``common`` are fields of the report that are known."""
+    if not tables.annotators_known:
+        raise ValueError("count_columns needs features: who gave which vote is not known, and agreement alone says little")
+    positive = tables.positive
+    table, code, labels = read_classes(tables.votes, common["repeats"])
+    order = np.arange(len(labels))
+    if positive is not None:
+        is_positive = np.array([same(label, positive) for label in labels], bool)
+        if not is_positive.any():
+            raise ValueError(f"positive={positive!r} is not among the labels of votes ({listed(labels)})")
+        order = np.argsort(~is_positive, kind="stable")
+    names: list[Any] = labels[order].tolist()
+    code = np.argsort(order)[code]
+    table = with_pseudonyms(table) if pseudonyms else table
+    n, g = len(table.items), max(len(names), 2)
+    counts = np.bincount(table.item * g + code, minlength=n * g).reshape(n, g).astype(float)
+    counts = counts[:, : len(names)]
+    alpha0, shares, lacks = without_features(counts, common["level"])
+    seen, why = agreement(counts, common["level"], rng)
+    item, some = pd.factorize(table.item, sort=True)  # items with a vote
+    model = dawid_skene(item, table.annotator, code, g)
+    posterior = np.full((n, len(names)), np.nan)
+    posterior[some] = model.posterior[:, : len(names)]
+    findings, annotators = None, _shares(table.annotator, code, table.annotators, names)
+    if len(names) == 2:
+        two = _of_two(table, code)
+        findings = examine_labellers(two, rng=rng)
+        annotators = compare_annotators(two).join(findings.annotators[OF_FINDINGS])
+    return AgreementReport(
+        items=_items(counts, posterior, shares, alpha0.value, names, table.items),
+        annotators=annotators,
+        counted=_counted(table, counts),
+        findings=findings,
+        agreement=seen,
+        agreement_lacks=why,
+        alpha0=alpha0,
+        alpha0_lacks=lacks,
+        positive=positive,
+        labels=names,
+        shares=shares,
+        confusion=_confusion(model.confusion, table.annotators, names),
+        **common,
+    )
+
+
+def _of_two(table: VoteTable, code: NDArray[np.intp]) -> VoteTable:
+    return replace(table, positive=code == 0)
+
+
+def _shares(annotator: NDArray[np.intp], code: NDArray[np.intp], who: "pd.Index[Any]", names: list[Any]) -> pd.DataFrame:
+    """Votes of each annotator, and the share of each label among them."""
+    given = np.bincount(annotator * len(names) + code, minlength=len(who) * len(names)).reshape(len(who), -1)
+    votes = given.sum(axis=1)
+    shares = {f"share of {name}": given[:, k] / np.maximum(votes, 1) for k, name in enumerate(names)}
+    return pd.DataFrame({"votes": votes, **shares}, index=who.rename("annotator"))
+
+
+def _items(
+    counts: Array, posterior: Array, shares: Array, alpha0: float, names: list[Any], items: "pd.Index[Any]"
+) -> pd.DataFrame:
+    m, verdict = counts.sum(axis=1), np.where(np.isnan(posterior[:, 0]), 0, posterior.argmax(axis=1))
+    doubt = 1 - posterior.max(axis=1)
+    columns: dict[str, Any] = {"votes": m.astype(int)}
+    columns |= {f"votes for {name}": counts[:, k].astype(int) for k, name in enumerate(names)}
+    columns |= {f"Dawid-Skene {name}": posterior[:, k] for k, name in enumerate(names)}
+    columns["verdict"] = pd.Series([names[k] for k in verdict], dtype=object).where(m > 0).to_numpy()
+    columns["doubt"] = doubt
+    columns["next vote"] = np.nan
+    if not np.isnan(alpha0):
+        columns["next vote"] = given_votes(counts, np.tile(shares, (len(counts), 1)), alpha0)[np.arange(len(counts)), verdict]
+    columns["relabel"] = pd.Series(-np.round(doubt, 9)).rank(method="first").to_numpy()
+    return pd.DataFrame(columns, index=items.rename("item"))
+
+
+def _counted(table: VoteTable, counts: Array) -> dict[str, int]:
+    return {
+        "votes read": table.n_rows,
+        "missing votes": table.n_missing,
+        "repeated votes": table.n_repeats,
+        "votes used": len(table.item),
+        "items": len(table.items),
+        "items with no votes": int((counts.sum(axis=1) == 0).sum()),
+        "annotators": len(table.annotators),
+        "annotators without a vote": table.n_silent,
+        "contradictory repeats": table.n_contradictions,
+    }
+
+
+def _confusion(confusion: Array, who: "pd.Index[Any]", names: list[Any]) -> pd.DataFrame:
+    index = pd.MultiIndex.from_product([who, names], names=["annotator", "class"])
+    g = len(names)
+    return pd.DataFrame(confusion[:, :g, :g].reshape(-1, g), index, pd.Index(names, name="label"))
