@@ -16,18 +16,19 @@ from softlabel.book.studies import mutants
 TABLE = pd.read_csv(ROOT / "book" / "studies" / "mutants.csv", comment="#", keep_default_na=False)
 TABLE["change"] = pd.to_numeric(TABLE["change"])
 BOXES = yaml.safe_load((ROOT / "book" / "_ext" / "box_tests.yml").read_text("utf8"))
-FORMULAS = "efficiency budget vote_models normal overdispersion joint logistic fits experiments labellers exchangeable".split()
+FORMULAS = "efficiency budget vote_models normal overdispersion joint separation logistic profiles fits two_way".split()
+FORMULAS += ["experiments", "labellers", "exchangeable"]
 
 # Functions of these modules that state no formula of their own, and what they do instead.
 WITHOUT = {
-    "call another": "LogisticFit.cov alpha0_interval dm_logpmf estimate_alpha0 examine_labellers overdispersion"
-    " prediction_band sample_probabilities sample_votes score_and_information",
+    "call another": "LogisticFit.cov alpha0_interval dm_logpmf estimate_alpha0 examine_labellers find_separation overdispersion"
+    " prediction_band sample_probabilities sample_votes score_and_information two_way_cov",
     "search for the root or the maximum of another": "best_omega newton unexplained",
     "arrange numbers": "Panel.cast Panel.m Panel.matrix Panel.n_items Panel.only Panel.s Panel.share Panel.total Panel.turned"
-    " Panel.without Panel.without_feature VoteTerms.parts later_classes nested_votes parts_of_votes product split_errors"
-    " votes_in_order",
-    "check, decide, show": "LabellerFindings.kinds LogisticRule.describe advice as_memory need_repeated_votes rarer_items run"
-    " shown",
+    " Panel.without Panel.without_feature Profile.of VoteTerms.parts centre_and_scale column_sums design later_classes"
+    " nested_votes parts_of_votes product split_errors votes_in_order who_voted",
+    "check, decide, show": "LabellerFindings.kinds LogisticRule.describe Profile.by_default advice as_memory explain_rank"
+    " explain_separation need_repeated_votes rarer_items run separation_of shown",
     "are abstract": "VoteModel.correlation VoteModel.draw_probabilities VoteModel.log_probability",
 }
 

@@ -6,6 +6,7 @@ import pytest
 from scipy.special import expit
 
 from softlabel import fit_logistic, two_way_cov
+from softlabel.two_way import nearest_cov
 
 
 def study(n=150, annotators=12, lean=1.0, seed=0, each=None):
@@ -85,3 +86,10 @@ def test_votes_of_one_annotator_or_of_other_items_are_refused():
     ):
         with pytest.raises(ValueError, match=words):
             two_way_cov(fit, X, counts, changed)
+
+
+def test_the_nearest_covariance_has_no_negative_eigenvalue():
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    for values, nearest in (([2, -1], [2, 0]), ([3, 0.5], [3, 0.5]), ([-1, -2], [0, 0])):
+        matrix, expected = (turn @ np.diag(v) @ turn.T for v in (values, nearest))
+        np.testing.assert_allclose(nearest_cov(np.stack([matrix] * 2)), np.stack([expected] * 2), atol=1e-12)
