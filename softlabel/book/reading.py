@@ -2,11 +2,16 @@
 
 import re
 
+import pandas as pd
+import yaml
+
+from softlabel.book.repository import repository_file
+
 CELL = re.compile(r"^```\{code-cell\}.*?\n(---\n.*?\n---\n|(?::.*?\n)*)(.*?)^```$", re.S | re.M)
 ONE_WORD = re.compile(r"\$\$.*?\$\$|^```\{math\}.*?^```$|\$.*?\$|\{eval\}`.*?`", re.S | re.M)
 FOLDED = re.compile(r"^:::\{admonition\}[^\n]*\n:class: [^\n]*dropdown\n.*?^:::$", re.S | re.M)
 NO_WORDS = re.compile(r"^```(?:\{index\}|yaml).*?^```$|^\([\w-]+\)=$|^:\w+:[^\n]*$|\]\([^)]*\)", re.S | re.M)
-HEADING = re.compile(r"^(#{1,4}) +(.*)$")
+HEADING = re.compile(r"^(?:#{1,4} +(.*)|\*\*(You will be able to)\*\*.*)$")
 STEP = re.compile(r"^(?=\*\*Step \d+\.)", re.M)
 
 
@@ -23,12 +28,12 @@ def body(text):
 
 
 def sections(text):
-    """The parts of a chapter by their headings; before the first heading but the title, under the title."""
+    """The parts of a chapter by their headings, what it is good for and what it needs apart."""
     found, name, inside = {}, "", False
     for line in body(text).splitlines(keepends=True):
         inside ^= line.startswith("```")
         heading = None if inside else HEADING.match(line)
-        name = heading[2] if heading else name
+        name = heading[1] or heading[2] if heading else name
         found[name] = found.get(name, "") + line
     return found
 
@@ -36,3 +41,36 @@ def sections(text):
 def steps(text):
     """What stands before the first step of a derivation, and its steps: the first at 1."""
     return STEP.split(text)
+
+
+def short_path():
+    """Of each chapter on the short path what is read: heading, steps of it or none, and minutes."""
+    guide = yaml.safe_load(repository_file("book/_ext/guide.yml").read_text("utf8"))
+    found = {}
+    for page, parts in guide["path"].items():
+        texts = sections(repository_file(f"{page}.md").read_text("utf8"))
+        found[page] = []
+        for part in parts:
+            (heading, chosen), *_ = part.items() if isinstance(part, dict) else [(part, None)]
+            read = [steps(texts[heading])[k] for k in chosen] if chosen else [texts[heading]]
+            found[page].append((heading, chosen, sum(map(minutes, read))))
+    return found
+
+
+def minutes_of_path(page=None):
+    """To read the short path, or what of one chapter is on it."""
+    path = short_path()
+    return sum(time for name in ([page] if page else path) for *_, time in path[name])
+
+
+def table_of_path():
+    """The short path, a chapter in each row, as the front page shows it."""
+    rows = []
+    for page, parts in short_path().items():
+        title = re.search(r"^# (.*)$", repository_file(f"{page}.md").read_text("utf8"), re.M)[1]
+        whole = "all of it" if len(parts) == 1 else "the beginning"
+        words = [whole if heading == title else heading for heading, *_ in parts]
+        words = [word + (f" (Steps {', '.join(map(str, chosen))})" if chosen else "") for word, (_, chosen, _) in zip(words, parts)]
+        name = page.removeprefix("book/")
+        rows.append((f"[{title}]({name}.md)", "; ".join(words), f"{sum(time for *_, time in parts):.0f}"))
+    return pd.DataFrame(rows, columns=["Chapter", "Sections", "Minutes"])
