@@ -68,7 +68,8 @@ def head_line(app, doctree, page):
         section["classes"].append("on-path")
         place = "#" + section["ids"][0]
         top = section.parent is doctree
-        words = "the beginning" if top else number_of(env, page, place) or heading
+        whole = "all of it" if len(path[page]) == 1 else "the beginning"
+        words = whole if top else number_of(env, page, place) or heading
         steps = f" (Steps {', '.join(map(str, chosen[:-1]))} and {chosen[-1]})" if chosen else ""
         line += [nodes.Text(", " if k else ""), link(app, page, page, words, place), nodes.Text(steps)]
     line += nodes.Text(f"; {round(reading.minutes_of_path(page))} minutes")
@@ -125,14 +126,14 @@ def draw(app, here):
     lines, marks, y = [], [], 18
     pages = [page for page in told["path"] if page in env.found_docs]
     for page in pages:
-        rows = told["beside"].get(page, [])
+        rows = [row for row in told["beside"].get(page, []) if set(row) <= env.found_docs]
         marks += [f'<circle cx="{LEFT}" cy="{y}" r="6"/>', word(page, LEFT + 15, y, "stop")]
         marks.append(f'<text class="time" x="{LEFT + 15}" y="{y + 21}">{round(sum(t for *_, t in times[page]))} min</text>')
         for k, row in enumerate(rows):
             at = y + k * ROW
             marks.append(f'<path class="branch" d="M{RIGHT - 12} {y} V{at} H{RIGHT - 6}"/>')
             x = RIGHT
-            for j, name in enumerate(p for p in row if p in env.found_docs):
+            for j, name in enumerate(row):
                 if j:
                     marks.append(f'<text class="then" x="{x}" y="{at + 5}">›</text>')
                     x += 13
