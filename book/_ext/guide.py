@@ -110,7 +110,7 @@ class Map(SphinxDirective):
         return [map_place()]
 
 
-ROW, GAP, LEFT, RIGHT = 25, 13, 16, 178
+ROW, GAP, LEFT, RIGHT = 25, 13, 16, 190
 
 
 def draw(app, here):
@@ -138,7 +138,7 @@ def draw(app, here):
                     marks.append(f'<text class="then" x="{x}" y="{at + 5}">›</text>')
                     x += 13
                 marks.append(word(name, x, at, "side"))
-                x += round(6.6 * len(f"{number_of(env, name)} {told['names'][name]}")) + 8
+                x += round(7.3 * len(f"{number_of(env, name)} {told['names'][name]}")) + 6
         lines.append(y)
         y += max(ROW * len(rows), 2 * ROW - 6) + GAP
     height = lines[-1] + 32
@@ -147,7 +147,7 @@ def draw(app, here):
         f"Map of the chapters. Down the left side runs the short path, {len(pages)} stops. Beside a stop stand the chapters "
         "that need it, and in a row those that need one another."
     )
-    head = f'<svg viewBox="0 0 360 {height}" role="group" aria-label="{words}" xmlns="http://www.w3.org/2000/svg">'
+    head = f'<svg viewBox="0 0 396 {height}" role="group" aria-label="{words}" xmlns="http://www.w3.org/2000/svg">'
     return f'<div class="roadmap">{head}{spine}{"".join(marks)}</svg></div>'
 
 
