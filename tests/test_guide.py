@@ -29,7 +29,7 @@ def test_a_minute_is_150_words():
 
 
 def test_sections_are_those_of_the_chapter():
-    text = "---\na: b\n---\n\n# A\n\nb\n\n## C\n\nd\n\n**You will be able to** e.\n\n## F\n\n```\n# g\n```\n\n## Exercises\n\nh\n"
+    text = "---\na: b\n---\n\n# A\n\nb\n\n## C\n\nd\n\n**You will be able to** e.\n\n## F\n\n```\n# g\n```\n\n## Exercises\n"
     found = reading.sections(text)
     assert {key: " ".join(part.split()) for key, part in found.items() if part.strip()} == {
         "A": "# A b",
@@ -37,7 +37,8 @@ def test_sections_are_those_of_the_chapter():
         "You will be able to": "**You will be able to** e.",
         "F": "## F ``` # g ```",
     }
-    assert [part.split(".")[0] for part in reading.steps("a\n\n**Step 1. B.** c\n\n**Step 2. D.** e")] == ["a\n\n", "**Step 1", "**Step 2"]
+    found = reading.steps("a\n\n**Step 1. B.** c\n\n**Step 2. D.** e")
+    assert [part[:8] for part in found] == ["a\n\n", "**Step 1", "**Step 2"]
 
 
 def test_the_short_path_takes_an_hour_and_its_parts_exist():
@@ -123,4 +124,4 @@ def test_the_glossary_leads_to_chapters_that_exist():
     links = re.findall(r"\]\((\w[\w/]*)\.md\)", PAGES["book/glossary"])
     assert len(links) > 10 and {f"book/{link}" for link in links} <= set(PAGES)
     terms = re.findall(r"^(?=\S)(?!```|#|---|\w+:)(.+)$", PAGES["book/glossary"].partition("```{glossary}")[2], re.M)
-    assert glossary.PLAIN <= {term.lower() for term in terms}
+    assert {term.lower() for term in terms} >= glossary.PLAIN

@@ -8,9 +8,19 @@ from sphinx.domains.std import StandardDomain
 PAGES = ("book/paper/", "book/beyond/", "book/practice/", "book/closing", "book/explore")
 GLOSSARY = "book/glossary"
 # Of these nothing is a plain sentence.
-APART = (nodes.reference, nodes.title, nodes.literal, nodes.literal_block, nodes.math, nodes.table, nodes.caption, nodes.Admonition)
+APART = (
+    nodes.reference,
+    nodes.title,
+    nodes.literal,
+    nodes.literal_block,
+    nodes.math,
+    nodes.table,
+    nodes.caption,
+    nodes.Admonition,
+)
 # Words that are too common to be marked, or that mean other things as well; they are in the glossary and in the index.
-PLAIN = set("item vote rule posterior worth scale lean tilt floor ceiling labeller annotator copyist guesser spammer distorter".split())
+PLAIN = set("item vote rule posterior worth scale lean tilt floor ceiling labeller annotator".split())
+PLAIN |= set("copyist guesser spammer distorter".split())
 
 
 def words(env):
@@ -45,10 +55,10 @@ def mark(app, doctree, page):
 
 def mark_text(text, left, address):
     """The first word of the glossary in a text; what follows it is looked at next."""
-    found = [(match.start(), -len(match[0]), name, match) for name, (words, _) in left.items() if (match := words.search(text.astext()))]
+    found = [(name, match) for name, (word, _) in left.items() if (match := word.search(text.astext()))]
     if not found:
         return
-    *_, name, match = min(found, key=lambda one: one[:2])
+    name, match = min(found, key=lambda one: (one[1].start(), -len(one[1][0])))
     place = left.pop(name)[1]
     for other in [key for key, (_, same) in left.items() if same == place]:  # another word for it
         del left[other]

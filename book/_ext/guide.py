@@ -4,7 +4,6 @@
 """
 
 import html
-import re
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +25,8 @@ def guide(root):
 
 def by_heading(doctree):
     """Sections of a page by their titles."""
-    return {" ".join(s.next_node(nodes.title).astext().split()): s for s in doctree.findall(nodes.section) if s.next_node(nodes.title)}
+    titled = [(section.next_node(nodes.title), section) for section in doctree.findall(nodes.section)]
+    return {" ".join(title.astext().split()): section for title, section in titled if title}
 
 
 def answer(app, doctree):
@@ -40,7 +40,7 @@ def answer(app, doctree):
             continue
         entry = ("single", words, section["ids"][0], "main", None)
         env.get_domain("index").entries[page].append(entry)
-        section.insert(0, addnodes.index("", entries=[entry], inline=False))
+        section.insert(1, addnodes.index("", entries=[entry], inline=False))  # after the title
 
 
 def number_of(env, page, place=""):
@@ -58,7 +58,7 @@ def head_line(app, doctree, page):
     text, path = (root / f"{page}.md").read_text("utf8"), guide(root)["path"]
     line = nodes.paragraph("", f"About {max(5, 5 * round(reading.minutes(reading.body(text)) / 5))} minutes to read. ")
     line["classes"] = ["reading-line"]
-    home = nodes.Text("short path") if env.config.root_doc == page else link(app, page, env.config.root_doc, "short path", "#short-path")
+    home = link(app, page, env.config.root_doc, "short path", "#short-path")
     if page not in path:
         return [line, nodes.Text("Not on the "), home, nodes.Text(".")]
     names, headings = list(path), by_heading(doctree)
@@ -87,7 +87,7 @@ def add_lines(app, doctree, page):
             place.parent.remove(place)
         return
     for place in list(doctree.findall(map_place)):
-        place.replace_self(nodes.raw("", draw(app, page), format="html"))
+        place.replace_self([*place.children, nodes.raw("", draw(app, page), format="html")])
     if not page.startswith(NUMBERED):
         return
     for paragraph in doctree.findall(nodes.paragraph):
@@ -105,9 +105,14 @@ class map_place(nodes.General, nodes.Element):
 
 
 class Map(SphinxDirective):
+    """The map, below a sentence on it; in print there is neither."""
+
+    has_content = True
+
     def run(self):
-        self.env.note_dependency(str(Path(__file__).with_name("guide.yml")))
-        return [map_place()]
+        place = map_place()
+        self.state.nested_parse(self.content, self.content_offset, place)
+        return [place]
 
 
 ROW, GAP, LEFT, RIGHT = 25, 13, 16, 190
