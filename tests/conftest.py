@@ -23,6 +23,7 @@ BOOK = {
         "chapters",
         "exercises",
         "explore",
+        "guide",
         "links",
         "notebooks",
         "publish",

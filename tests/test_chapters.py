@@ -222,14 +222,16 @@ def find_glue(chapter):
     return re.findall(r"\bglue\b.*", chapter.text)
 
 
-SECTIONS = ["what you will be able to do", "what you need first", "where it stops being true", "exercises", "summary"]
+SECTIONS = ["where it stops being true", "exercises", "summary"]
+LINES = ["**You will be able to** ", "**You need** "]
 
 
 def find_missing_sections(chapter):
-    """Sections that every chapter on the paper has."""
+    """Sections that every chapter on the paper has, and two lines, which come after its first section."""
     text = re.sub(r"^(`{3,}).*?^\1$", "", chapter.text, flags=re.S | re.M)
     headings = " / ".join(re.findall(r"^#{1,4}\s+(.*)$", text, flags=re.M)).lower()
-    return [name for name in SECTIONS if name not in headings]
+    missing = [name for name in SECTIONS if name not in headings] + [line for line in LINES if f"\n{line}" not in text]
+    return missing + ["a hook"] * ("\n## " not in text.partition(f"\n{LINES[0]}")[0])
 
 
 def find_unsolved_exercises(chapter):
@@ -284,7 +286,11 @@ BAD_CHAPTERS = {
         "# A\n\n:::{table}\n:name: a\n\n| a |\n|---|\n| 1 |\n:::\n",
         "# A\n\n:::{table} Caption\n\n| a |\n|---|\n| 1 |\n:::\n",
     ],
-    find_missing_sections: ["# A\n\n## Summary\n", "# A\n\n```\n## Exercises\n```\n"],
+    find_missing_sections: [
+        "# A\n\n## Summary\n",
+        "# A\n\n```\n## Exercises\n```\n",
+        "# A\n\n**You will be able to** b.\n\n**You need** c.\n\n## Where it stops being true\n\n## Exercises\n\n## Summary\n",
+    ],
     find_unsolved_exercises: [
         ":::{exercise}\n:label: a\n\nDo it.\n:::\n",
         ":::{exercise-start}\n\nDo it.\n:::\n",
@@ -317,9 +323,9 @@ BAD_CHAPTERS = {
 }
 GOOD_CHAPTER = (
     "```yaml\nmath:\n  '\\E': '\\operatorname{E}'\n```\n\n# A\n\nThe level is 95%, $\\E(y)$.\n\n"
-    "## What you will be able to do\n\nSection 2.2 and sections 2.2 and 2.3, "
+    "## A hook\n\nSection 2.2 and sections 2.2 and 2.3, "
     "with $\\Delta = 1.5$\nand {eval}`num(x)` and `0.5`, in 3 lines "
-    "([source](https://a.example/1.5)).\n\n$$\n0.5\n$$\n\n## What you need first\n\n"
+    "([source](https://a.example/1.5)).\n\n$$\n0.5\n$$\n\n**You will be able to** b.\n\n**You need** c.\n\n"
     + cell("import numpy as np\n%config X = [1.5]\nnp.set_printoptions(precision=2)")
     + "## Where it stops being true\n\n"
     + cell("x = 0.5", FIGURE.format(caption="A $0.5$", name="fig-a", alt="A line"))

@@ -60,7 +60,7 @@ def expand(tex, macros):
 def markdown(body, address, macros):
     """Text of a page in Markdown, code cells as marks `@@cell k`."""
     soup = BeautifulSoup(body, "html.parser")
-    for junk in soup.select("a.headerlink, .box-tests, script, style, link, button"):
+    for junk in soup.select("a.headerlink, .box-tests, .roadmap, script, style, link, button"):
         junk.decompose()
     for words in soup.find_all(string=re.compile("\n")):
         if not words.find_parent(["pre", "script"]) and not words.find_parent(
