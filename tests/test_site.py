@@ -45,6 +45,15 @@ def find_bad_text(html):
     return problems
 
 
+def find_raw_formulas(html):
+    """TeX that a reader sees, or that is left to a script."""
+    soup = soup_of(html)
+    problems = [script["src"] for script in soup.find_all("script", src=re.compile("mathjax", re.I))]
+    problems += [f"not set: {tag.get_text()!r}" for tag in soup.select(".math:not(:has(math)), .katex-error")]
+    text = "".join(t for t in article(html).strings if not t.find_parent(["pre", "code", "annotation"]))
+    return problems + [f"TeX: {m.group()!r}" for m in re.finditer(r"\\[(\[]|\$[^$]*\\[a-z][^$]*\$|\\[a-z]{2,}\b", text)]
+
+
 def find_blanks(html):
     """Places where a glued value, a table cell or a caption came out empty."""
     page = article(html)
@@ -135,6 +144,14 @@ BAD_PAGES = {
         "<article><p>&lt;IPython.core.display.Markdown object&gt;</p></article>",
         "<article><p>| a |\n|---|\n</p></article>",
     ],
+    find_raw_formulas: [
+        "<article><p>to $1.5 \\times 10^{-8}$.</p></article>",
+        "<article><p>to \\(x\\).</p></article>",
+        "<article><p>the \\alpha of it</p></article>",
+        "<article><div class='math'>x</div></article>",
+        "<article><p><span class='katex-error'>x</span></p></article>",
+        "<script src='../_static/mathjax/tex-chtml.js'></script>",
+    ],
     find_blanks: [
         "<article><p>It is <span class='pasted-text'></span>.</p></article>",
         "<article><p>It is .</p></article>",
@@ -168,7 +185,8 @@ GOOD_PAGE = """
 <link rel="canonical" href="https://book.example/"></head>
 <article><p id="here">A share of <span class="pasted-text">0.2248</span>
 (see <a href="#here">above</a>, <a href="https://doi.example/">paper</a>).</p>
-<div class="cell_input"><pre>x = np.nan; y = {ref}</pre></div>
+<div class="cell_input"><pre>x = np.nan; y = {ref}; r"$\\alpha$"</pre></div>
+<div class="math"><math><mi>α</mi><annotation>\\alpha</annotation></math></div>
 <img src="_images/a.svg" alt="Two curves that cross at zero">
 <table><tbody><tr><td>1.0</td><td></td></tr></tbody></table></article>
 <script>let a = 1</script>
