@@ -22,6 +22,7 @@ IN_PROSE = {
 ANYWHERE = {
     "a NumPy repr": re.compile(r"np\.(float|int|bool|str)\w*\("),
     "an object repr": re.compile(r"<[\w.]+ object(>| at 0x)|<IPython\."),
+    "a bare truth value": re.compile(r"^[(\[\s]*(True|False)\b"),
     "a traceback": re.compile(r"Traceback \(most recent call last\)"),
     "a folder of the machine": re.compile(r"\S*/site-packages/\S*"),
 }
@@ -136,6 +137,7 @@ BAD_PAGES = {
         "<article><td>nan</td></article>",
         "<article><p>It is np.float64(2.0).</p></article>",
         "<article><div class='cell_output'><pre>np.float64(2.0)</pre></div></article>",
+        "<article><div class='cell_output'><pre>([True, True], False)</pre></div></article>",
         "<article><pre>x</pre><div class='cell_output'><pre>Traceback (most recent call last):</pre></div></article>",
         "<article><div class='cell_output'><pre>/home/a/site-packages/tqdm/auto.py:21: TqdmWarning</pre></div></article>",
         "<article><p>See {numref}fig.</p></article>",
