@@ -82,14 +82,15 @@ def look(driver, address, width):
 
 
 def lost_pictures(driver):
-    """Pictures that did not load, or whose lines could vanish in the page's colour."""
+    """Pictures that did not load, whose lines could vanish in the page's colour, or whose text is too small to read."""
     return driver.execute_script(
         "const dark = document.documentElement.dataset.theme === 'dark';"
+        "const wrong = e => e.naturalWidth < 50 || e.clientHeight < 50 ? 'lost'"
+        "  : dark && !getComputedStyle(e).filter.startsWith('invert') ? 'not for the dark'"
+        "  : e.closest('figure') && e.clientWidth < 0.65 * e.naturalWidth ? 'too small' : '';"
         "return [...document.querySelectorAll('article img')]"
-        ".filter(e => e.getClientRects().length"
-        "  && (e.naturalWidth < 50 || e.clientHeight < 50 || dark"
-        "    && getComputedStyle(e).backgroundColor !== 'rgb(255, 255, 255)'))"
-        ".map(e => `lost: ${e.getAttribute('src')}`)"
+        ".filter(e => e.getClientRects().length && wrong(e))"
+        ".map(e => `${wrong(e)}: ${e.getAttribute('src')}`)"
     )
 
 
@@ -240,13 +241,15 @@ def thin_out_code(driver):
     )
 
 
+PICTURE = "<img width='60' src=\"data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='300' height='300'/>\">"
 BAD_IN_BROWSER = {
     "px needed": "<p style='width: 2000px'>wide</p>",
     "sticks out": "<article style='overflow: hidden'><p style='width: 2000px'>cut</p></article>",
     "console": "<script>const a = 1</script><script>const a = 2</script>",
     "asked": "<img src='http://outside.invalid/a.png'>",
     "lost: none.png": "<article><img src='none.png' style='width: 60px; height: 60px'></article>",
-    "lost: data:": "<article><img width='60' src=\"data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>\"></article>",
+    "not for the dark": f"<article>{PICTURE}</article>",
+    "too small": f"<article><figure>{PICTURE.replace('60', '180')}</figure></article>",
 }
 
 
@@ -254,7 +257,7 @@ BAD_IN_BROWSER = {
 def test_browser_sees_a_bad_page(driver, tmp_path, problem):
     page = f"<!doctype html><html lang=en><title>A page</title><main>{BAD_IN_BROWSER[problem]}</main>"
     (tmp_path / "bad.html").write_text(page)
-    found = look(driver, (tmp_path / "bad.html").as_uri(), 390)
+    found = look(driver, (tmp_path / "bad.html").as_uri(), 390) + lost_pictures(driver)
     driver.execute_script("document.documentElement.dataset.theme = 'dark'")
     assert any(problem in line for line in found + lost_pictures(driver))
 
@@ -437,3 +440,25 @@ def test_wide_figures_on_a_phone_scroll_with_the_keyboard(site, served, driver):
     figure = wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, "figure[tabindex='0']"))[0]
     figure.send_keys(Keys.ARROW_RIGHT)
     wait(driver, lambda _: figure.get_property("scrollLeft") > 0)
+
+
+def test_the_search_quotes_prose(served, driver):
+    """No source of a formula, no code, and no error at a place without text."""
+    for words in ("overdispersion", "posterior"):
+        assert look(driver, f"{served}/search.html?q={words}", 1400) == []
+        found = wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, "#search-results li p.context"))
+        wait(driver, lambda d: "found" in d.find_element(By.CSS_SELECTOR, "#search-results").text)
+        assert len(found) > 3
+        text = " ".join(e.text for e in found)
+        assert words in text.lower() and "\\" not in text and "import " not in text
+        assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_on_paper_the_theme_is_light(served, driver):
+    look(driver, f"{served}/book/notation.html", 1400)
+    driver.execute_script("document.documentElement.dataset.theme = 'dark'")
+    theme = [
+        driver.execute_script(f"dispatchEvent(new Event('{name}')); return document.documentElement.dataset.theme")
+        for name in ("beforeprint", "afterprint")
+    ]
+    assert theme == ["light", "dark"]

@@ -41,13 +41,13 @@ def drop_second_copies(app, pagename, templatename, context, doctree):
 
 
 def load_late(app, pagename, templatename, context, doctree):
-    """Pictures are loaded when the reader comes near; until then, their room is kept."""
+    """Pictures are loaded when the reader comes near; until then, their room is kept. Style sheets know how wide they are."""
     sources = {name: source for source, name in app.builder.images.items()}
 
     def tag(match):
         has_room = re.search(r" (width|height|style)=", match[0]) or match[1] not in sources
         width, height = (-1, -1) if has_room else imagesize.get(Path(app.srcdir) / sources[match[1]])
-        room = f' width="{width:.0f}" height="{height:.0f}"' if width > 0 else ""
+        room = f' width="{width:.0f}" height="{height:.0f}" style="--width: {width:.0f}px"' if width > 0 else ""
         return f'<img loading="lazy"{room}{match[0].removeprefix("<img")}'
 
     if "body" in context:

@@ -13,9 +13,21 @@ for (const box of document.querySelectorAll(".bd-article :is(figure, .katex-disp
   document.fonts.ready.then(update);
 }
 
-// A result of the search quotes a formula as it is read, not its source too.
+// Paper is white: no light text on it.
+{
+  const { dataset } = document.documentElement;
+  let theme;
+  addEventListener("beforeprint", () => { theme = dataset.theme; dataset.theme = "light"; });
+  addEventListener("afterprint", () => { dataset.theme = theme; });
+}
+
+// A result of the search quotes the text: no code, no source of a formula. Of a
+// place without text, such as an entry of the index, it quotes the page.
 if (typeof Search === "object") {
-  const textOf = Search.htmlToText;
-  const source = /<span class="katex-mathml">.*?<\/math><\/span>/gs;
-  Search.htmlToText = (html, anchor) => textOf(html.replace(source, ""), anchor);
+  Search.htmlToText = (html, anchor) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    page.querySelectorAll(".katex-mathml, .headerlink, .box-tests, .cell, .highlight").forEach((e) => e.remove());
+    const text = (place) => page.querySelector(place)?.textContent.trim();
+    return (anchor && text(`article ${anchor}`)) || text("article") || "";
+  };
 }
