@@ -22,7 +22,7 @@ IN_PROSE = {
 ANYWHERE = {
     "a NumPy repr": re.compile(r"np\.(float|int|bool|str)\w*\("),
     "an object repr": re.compile(r"<[\w.]+ object(>| at 0x)|<IPython\."),
-    "a bare truth value": re.compile(r"^[(\[\s]*(True|False)\b"),
+    "a bare truth value": re.compile(r"^[(\[\s]*(True|False)\s*([,)\]]|$)"),
     "a traceback": re.compile(r"Traceback \(most recent call last\)"),
     "a folder of the machine": re.compile(r"\S*/site-packages/\S*"),
 }
