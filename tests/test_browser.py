@@ -87,7 +87,7 @@ def lost_pictures(driver):
         "const dark = document.documentElement.dataset.theme === 'dark';"
         "const wrong = e => e.naturalWidth < 50 || e.clientHeight < 50 ? 'lost'"
         "  : dark && !getComputedStyle(e).filter.startsWith('invert') ? 'not for the dark'"
-        "  : e.closest('figure') && e.clientWidth < 0.65 * e.naturalWidth ? 'too small' : '';"
+        "  : e.src.includes('svg') && e.closest('figure') && e.clientWidth < 0.65 * e.naturalWidth ? 'too small' : '';"
         "return [...document.querySelectorAll('article img')]"
         ".filter(e => e.getClientRects().length && wrong(e))"
         ".map(e => `${wrong(e)}: ${e.getAttribute('src')}`)"
