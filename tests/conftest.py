@@ -7,6 +7,7 @@ import gc
 import http.server
 import shutil
 import subprocess
+import tempfile
 import threading
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ BOOK = {
         "chapters",
         "exercises",
         "explore",
+        "formulas",
         "guide",
         "links",
         "notebooks",
@@ -141,30 +143,35 @@ def served(site):
         yield address
 
 
-@pytest.fixture(scope="session")
-def driver(tmp_path_factory):
-    """The one browser of all tests; each opens its own page in it."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    path = shutil.which("chromedriver")
-    if not (browser and path):
-        pytest.skip(
-            "no Chromium and chromedriver on the path: the pages are not opened in a browser (README.md says how to get them)"
-        )
+@contextlib.contextmanager
+def browser():
+    """A Chromium without a window, and with a new profile."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    profile = tmp_path_factory.mktemp("profile")
+    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome")
     flags = (
         "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run "
         "--disable-background-networking --disable-component-update "
         "--disable-sync --disable-dev-shm-usage "
         "--js-flags=--no-turbofan"  # no script runs long enough to earn what its optimisation costs
     )
-    for flag in [*flags.split(), f"--user-data-dir={profile}"]:
-        options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(executable_path=path)
-    running = webdriver.Chrome(options=options, service=service)
-    yield running
-    running.quit()
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        for flag in [*flags.split(), f"--user-data-dir={profile}"]:
+            options.add_argument(flag)
+        running = webdriver.Chrome(options=options, service=service)
+        yield running
+        running.quit()
+
+
+@pytest.fixture(scope="session")
+def driver():
+    """The one browser of all tests; each opens its own page in it."""
+    if not ((shutil.which("chromium") or shutil.which("google-chrome")) and shutil.which("chromedriver")):
+        pytest.skip(
+            "no Chromium and chromedriver on the path: the pages are not opened in a browser (README.md says how to get them)"
+        )
+    with browser() as running:
+        yield running

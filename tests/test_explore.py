@@ -615,11 +615,10 @@ def test_nothing_sticks_out(site, driver, width):
 
 
 def loaded(driver, site, address):
-    """Files that a page loads, formulas aside."""
+    """Files that a page loads."""
     driver.get(address)
     names = driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
-    paths = {site / unquote(urlsplit(n).path)[1:] for n in names if n[:5] != "data:"}
-    return {path for path in paths if "mathjax" not in str(path).lower()}
+    return {site / unquote(urlsplit(n).path)[1:] for n in names if n[:5] != "data:"}
 
 
 def test_the_page_is_light_and_others_pay_nothing(site, served, driver):

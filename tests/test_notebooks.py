@@ -162,7 +162,7 @@ def test_the_same_text_as_on_the_page(folder, site):
             p
             for p in soup.find_all("p")
             if not p.get("class")
-            and not p.select_one(".math, img")
+            and not p.select_one(".katex, .math, img")
             and not p.find_parent(["td", "th"])
             and not p.find_parent(class_="cell_output")
         ]

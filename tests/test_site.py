@@ -22,6 +22,7 @@ IN_PROSE = {
 ANYWHERE = {
     "a NumPy repr": re.compile(r"np\.(float|int|bool|str)\w*\("),
     "an object repr": re.compile(r"<[\w.]+ object(>| at 0x)|<IPython\."),
+    "a bare truth value": re.compile(r"^[(\[\s]*(True|False)\s*([,)\]]|$)"),
     "a traceback": re.compile(r"Traceback \(most recent call last\)"),
     "a folder of the machine": re.compile(r"\S*/site-packages/\S*"),
 }
@@ -43,6 +44,15 @@ def find_bad_text(html):
     text = "".join(t for t in page.strings if not t.find_parent(["pre", "code"]))
     problems += [f"{kind}: {m.group()!r}" for kind, pattern in IN_PROSE.items() for m in pattern.finditer(text)]
     return problems
+
+
+def find_raw_formulas(html):
+    """TeX that a reader sees, or that is left to a script."""
+    soup = soup_of(html)
+    problems = [script["src"] for script in soup.find_all("script", src=re.compile("mathjax", re.I))]
+    problems += [f"not set: {tag.get_text()!r}" for tag in soup.select(".math:not(:has(math)), .katex-error")]
+    text = "".join(t for t in article(html).strings if not t.find_parent(["pre", "code", "annotation"]))
+    return problems + [f"TeX: {m.group()!r}" for m in re.finditer(r"\\[(\[]|\$[^$]*\\[a-z][^$]*\$|\\[a-z]{2,}\b", text)]
 
 
 def find_blanks(html):
@@ -127,6 +137,7 @@ BAD_PAGES = {
         "<article><td>nan</td></article>",
         "<article><p>It is np.float64(2.0).</p></article>",
         "<article><div class='cell_output'><pre>np.float64(2.0)</pre></div></article>",
+        "<article><div class='cell_output'><pre>([True, True], False)</pre></div></article>",
         "<article><pre>x</pre><div class='cell_output'><pre>Traceback (most recent call last):</pre></div></article>",
         "<article><div class='cell_output'><pre>/home/a/site-packages/tqdm/auto.py:21: TqdmWarning</pre></div></article>",
         "<article><p>See {numref}fig.</p></article>",
@@ -134,6 +145,14 @@ BAD_PAGES = {
         "<article><p>See Figure ??.</p></article>",
         "<article><p>&lt;IPython.core.display.Markdown object&gt;</p></article>",
         "<article><p>| a |\n|---|\n</p></article>",
+    ],
+    find_raw_formulas: [
+        "<article><p>to $1.5 \\times 10^{-8}$.</p></article>",
+        "<article><p>to \\(x\\).</p></article>",
+        "<article><p>the \\alpha of it</p></article>",
+        "<article><div class='math'>x</div></article>",
+        "<article><p><span class='katex-error'>x</span></p></article>",
+        "<script src='../_static/mathjax/tex-chtml.js'></script>",
     ],
     find_blanks: [
         "<article><p>It is <span class='pasted-text'></span>.</p></article>",
@@ -168,7 +187,8 @@ GOOD_PAGE = """
 <link rel="canonical" href="https://book.example/"></head>
 <article><p id="here">A share of <span class="pasted-text">0.2248</span>
 (see <a href="#here">above</a>, <a href="https://doi.example/">paper</a>).</p>
-<div class="cell_input"><pre>x = np.nan; y = {ref}</pre></div>
+<div class="cell_input"><pre>x = np.nan; y = {ref}; r"$\\alpha$"</pre></div>
+<div class="math"><math><mi>α</mi><annotation>\\alpha</annotation></math></div>
 <img src="_images/a.svg" alt="Two curves that cross at zero">
 <table><tbody><tr><td>1.0</td><td></td></tr></tbody></table></article>
 <script>let a = 1</script>

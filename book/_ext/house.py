@@ -1,7 +1,9 @@
 """Sphinx extension: clean pages."""
 
 import re
+from pathlib import Path
 
+import imagesize
 from docutils import nodes
 
 # What other extensions write, and what a screen reader makes sense of.
@@ -38,6 +40,20 @@ def drop_second_copies(app, pagename, templatename, context, doctree):
     context["script_files"] = [script for key, script in scripts.items() if "thebe" not in key.lower()]
 
 
+def load_late(app, pagename, templatename, context, doctree):
+    """Pictures are loaded when the reader comes near; until then, their room is kept. Style sheets know how wide they are."""
+    sources = {name: source for source, name in app.builder.images.items()}
+
+    def tag(match):
+        has_room = re.search(r" (width|height|style)=", match[0]) or match[1] not in sources
+        width, height = (-1, -1) if has_room else imagesize.get(Path(app.srcdir) / sources[match[1]])
+        room = f' width="{width:.0f}" height="{height:.0f}" style="--width: {width:.0f}px"' if width > 0 else ""
+        return f'<img loading="lazy"{room}{match[0].removeprefix("<img")}'
+
+    if "body" in context:
+        context["body"] = re.sub(r'<img\b[^>]*?\bsrc="[^"]*_images/([^"/]+)"[^>]*>', tag, context["body"])
+
+
 def mend_markup(app, pagename, templatename, context, doctree):
     """Markup that names things wrongly to those who do not see the page."""
     for wrong, right in MENDED if "body" in context else []:
@@ -50,4 +66,5 @@ def setup(app):
     # After the extensions that add scripts for one page.
     app.connect("html-page-context", drop_second_copies, priority=900)
     app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", load_late)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

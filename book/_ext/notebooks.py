@@ -27,7 +27,7 @@ LIVE = "Change a number in a cell and run those below it: tables and figures mov
 
 class Converter(MarkdownConverter):
     def convert_span(self, el, text, parent_tags):
-        return self.formula(el, "$") if "math" in el.get("class", []) else text
+        return self.formula(el, "$") if {"katex", "math"} & set(el.get("class", [])) else text
 
     def convert_div(self, el, text, parent_tags):
         if "math" in el.get("class", []):
@@ -37,7 +37,8 @@ class Converter(MarkdownConverter):
     def formula(self, el, fence):
         number = el.find(class_="eqno")
         tag = rf" \tag{{{number.extract().get_text().strip('()#')}}}" if number else ""
-        tex = re.sub(r"^\s*\\[(\[]|\\[)\]]\s*$", "", el.get_text())
+        source = el.find("annotation") or el  # as KaTeX keeps it, or as it was left to MathJax
+        tex = re.sub(r"^\s*\\[(\[]|\\[)\]]\s*$", "", source.get_text())
         # In one line, for a line of its own that begins with ">" would be a quotation.
         return fence + " ".join(re.sub(r"(?<!\\)%.*", "", expand(tex, self.options["macros"])).split()) + tag + fence
 
@@ -64,7 +65,7 @@ def markdown(body, address, macros):
         junk.decompose()
     for words in soup.find_all(string=re.compile("\n")):
         if not words.find_parent(["pre", "script"]) and not words.find_parent(
-            class_="math"
+            class_=["katex", "math"]
         ):  # elsewhere a line that begins with "1." would be a list
             words.replace_with(re.sub(r"\s*\n\s*", " ", words))
     for a in soup.select("a[href]"):

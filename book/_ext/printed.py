@@ -90,7 +90,8 @@ def fit_long_tables(app, doctree, docname):
         return
     for table in doctree.findall(nodes.table):
         group = next(table.findall(nodes.tgroup))
-        columns = list(zip(*([len(entry.astext()) for entry in row.children] for row in group.findall(nodes.row))))
+        rows = [row for row in group.findall(nodes.row) if len(row) == group["cols"]]  # not those of spanning heads
+        columns = list(zip(*([len(entry.astext()) for entry in row] for row in rows)))
         if max(map(len, columns)) > 30:
             table["classes"].append("colwidths-given")
             for spec, lengths in zip(group.findall(nodes.colspec), columns):
