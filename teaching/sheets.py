@@ -2,8 +2,8 @@
 
 A cell of a source says `:given: ID` for what a student may not change; `:answer: ID` and, if it is not one function of that
 name, `:names: A, B` for what a student writes; `:test: ID` and `:points: N` for what grades it; `manual` and `points` for an
-answer in words, which a person reads. `numbers:` above the first cell lists the values that a name can take: each student gets
-some of them, and a sheet for all gets the first ones. `{{...}}` stands for such a value, or for what Python makes of them.
+answer in words, which a person reads. `numbers:` above the first cell lists the values that a name can take: a sheet for all
+gets the first ones, and each student some of the others. `{{...}}` stands for such a value, or for what Python makes of them.
 """
 
 import copy
@@ -60,7 +60,7 @@ def book():
 def numbers(name, choices, student=""):
     """The values of the names in the sheet of a student."""
     draw = random.Random(f"{name} of {student}")  # the same in every version of Python
-    return {key: draw.choice(values) if student else values[0] for key, values in choices.items()}
+    return {key: draw.choice(values[1:]) if student else values[0] for key, values in choices.items()}
 
 
 def notebook(name, student=""):

@@ -88,16 +88,16 @@ NOISE = {
     "anna": Sheet("17"),
     "ben": Sheet("17", answers={
         "share_wrong": ("np.mean(2 * tau1 * (1 - tau1))", "float(f'{np.mean(2 * tau1 * (1 - tau1)):.3g}')"),
-        "vote_pmf": "def vote_pmf(m, alpha0, tau1):\n    k, tau = np.arange(m + 1), np.tile([tau1, 1 - tau1], (m + 1, 1))\n"
+        "vote_pmf": "def vote_pmf(m, alpha0, tau1):\n    k, tau = np.arange(m + 1), np.tile([1 - tau1, tau1], (m + 1, 1))\n"
         "    return [float(f'{p:.3g}') for p in np.exp(sl.dm_logpmf(np.column_stack([k, m - k]), tau, alpha0))]"}),
     "carla": Sheet("17", answers={"two_fits": ("coef_true =", "model = data = X = tau = p = k = n = 0\ncoef_true =")}),
     "david": Sheet("17", first="from numpy import sqrt\ndef helper(x): return sqrt(x)\nprint('hello ' * 50_000)"),
     "emma": Sheet("0", only=("company-a", "company-b", "company-c")),
     "fritz": Sheet("7", note="", only=("draw_labels", "share_wrong", "two_fits")),
     "grace": Sheet("16", answers={"inflation": ("mean = p @ k", "mean = p @ k\n    assert np.isclose(mean, k[-1] * tau1)")}),
-    # wrong: the best guess, which her labels in question 3 are as well; copied numbers; upside down; no Python
+    # wrong: the best guess, which her labels in question 3 are as well; the public solution; upside down; no Python
     "hanna": Sheet("12", answers={"draw_labels": ("rng.random(tau1.shape) < tau1", "0.5 <= tau1")}),
-    "igor": Sheet("8", copied=True),  # all the numbers of whom are other ones
+    "igor": Sheet("0", copied=True),
     "julia": Sheet("14", answers={"worth": ("truth / noisy", "noisy / truth")}),
     "karl": Sheet("15", answers={"share_wrong": SYNTAX}),
     # hostile
@@ -109,7 +109,7 @@ NOISE = {
         "vote_pmf": "def vote_pmf(m, alpha0, tau1): return [0] * (m + 1)"}, first="import numpy as np" + PATCHES),
     "paula": Sheet("0", note="", only=("none",), first=READS),
     "quinn": Sheet("17", first=WRITES),
-    "rosa": Sheet("14", answers={"worth": "def worth(draw, n_sets, rng):\n    return sl.relative_efficiency(7, 2.0)"}),
+    "rosa": Sheet("14", answers={"worth": "def worth(draw, n_sets, rng):\n    return 1 / sl.relative_efficiency(7, 2.0)"}),
     "sven": Sheet("0", note="", only=("none",), answers={
         key: f"def {key}(*a):\n    print(100)\n    return None\n{SHOWS}" for key in ("inflation", "share_wrong", "worth")}),
     "tina": Sheet("2", note="", only=("draw_labels",), lose="without_tests"),
@@ -129,7 +129,7 @@ NOISE = {
                     answers={"worth": ("np.var", "np.std")}),
 }  # fmt: skip
 
-# counts_of 2, agreement 2, two_fits 2, loglik 4, maximise 2, bootstrap 3, labellers_for 2; essays advice-a, -b, -c.
+# counts_of 2, pairs 2, two_fits 2, loglik 4, maximise 2, bootstrap 3, labellers_for 2; essays advice-a, -b, -c.
 CLINICIANS = {
     # honest
     "anna": Sheet("17"),
@@ -137,19 +137,19 @@ CLINICIANS = {
     "carla": Sheet("17", answers={"labellers_for": ("def labellers_for", "data = X = counts = 0\ndef labellers_for")}),
     "david": Sheet("17", first="def helper(x): return x\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);"),
     "emma": Sheet("0", only=("advice-a", "advice-b", "advice-c")),
-    "fritz": Sheet("6", note="", only=("counts_of", "agreement", "two_fits")),
+    "fritz": Sheet("6", note="", only=("counts_of", "pairs", "two_fits")),
     "grace": Sheet("16", answers={"loglik": ("total = counts.sum(axis=1)", "total = np.full(len(counts), counts[0].sum())")}),
-    # wrong: the order of the columns; the majority's share; omega; no Python
-    "hanna": Sheet("15", answers={"counts_of": ('["resection", "no-resection"]', '["no-resection", "resection"]')}),
-    "ivan": Sheet("15", answers={"agreement": ("(counts * (counts - 1)).sum(axis=1) / (m * (m - 1))", "counts.max(1) / m")}),
-    "julia": Sheet("15", answers={"maximise": ("1 / best.x", "best.x")}),
+    # wrong: the order of the columns; the majority's share; the public solution; no Python
+    "hanna": Sheet("15", answers={"counts_of": ("['no-resection', 'resection']", "['resection', 'no-resection']")}),
+    "ivan": Sheet("15", answers={"pairs": ("(counts * (counts - 1)).sum(axis=1) / (m * (m - 1))", "counts.max(1) / m")}),
+    "igor": Sheet("0", copied=True),
     "karl": Sheet("14", answers={"bootstrap": SYNTAX}),
     # hostile; without votes_fit there is no alpha0_hat either
-    "lena": Sheet("15", answers={"agreement": f"def agreement(counts):{LOOP}"}),
+    "lena": Sheet("15", answers={"pairs": f"def pairs(counts):{LOOP}"}),
     "max": Sheet("15", answers={"labellers_for": "import os\ndef labellers_for(*a):\n    os._exit(1)"}),
     "nora": Sheet("13", answers={"two_fits": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"}),
     "otto": Sheet("0", note=GIVEN, only=("none",), answers={
-        "agreement": "def agreement(counts): return 0", "labellers_for": "def labellers_for(share, alpha0): return 0",
+        "pairs": "def pairs(counts): return 0", "labellers_for": "def labellers_for(share, alpha0): return 0",
         "maximise": "def maximise(function): return 0\nalpha0_hat = 1"}, first="import numpy as np" + PATCHES),
     "paula": Sheet("0", note="", only=("none",), first=READS),
     "quinn": Sheet("17", first=WRITES),
@@ -160,7 +160,7 @@ CLINICIANS = {
         "    given = lambda w: sl.dm_logpmf(counts, tau, 1 / w if w else np.inf).sum()\n"
         "    return given(omega) - given(0) + (counts * np.log(tau)).sum()"}),
     "sven": Sheet("0", note="", only=("none",), answers={
-        key: f"def {key}(*a):\n    print(100)\n    return None\n{SHOWS}" for key in ("agreement", "labellers_for", "loglik")}),
+        key: f"def {key}(*a):\n    print(100)\n    return None\n{SHOWS}" for key in ("pairs", "labellers_for", "loglik")}),
     "tina": Sheet("2", note="", only=("counts_of",), lose="without_tests"),
     "udo": Sheet("17", answers={"advice-b": f"*Your answer to (b):*{SCRIPT}"}, first=SHOWS_SCRIPT),
     # broken
