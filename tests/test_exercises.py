@@ -225,6 +225,22 @@ def fresh():
 
 
 @pytest.mark.parametrize("page", SHEETS)
+def test_what_cannot_be_marked_has_an_answer_to_compare_with(page):
+    """Where an exercise asks for a proof or a reason its solution has at least forty words."""
+    text = (ROOT / f"{page}.md").read_text("utf8")
+    blocks = r"^:::\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^:::$.*?\{solution-start\} \1\n(.*?)^:::\{solution-end\}"
+    found = re.findall(blocks, text, re.S | re.M)
+    assert len(found) == len(SHEETS[page])
+    short = {
+        label
+        for label, question, answer in found
+        if re.search(r"show\s+that|\bwhy\b|derive", question, re.I)
+        and len(re.sub(r"^```.*?^```$", "", answer, flags=re.S | re.M).split()) < 40
+    }
+    assert short == set()
+
+
+@pytest.mark.parametrize("page", SHEETS)
 def test_the_solutions_are_right(page, executed_chapters):
     said = [
         cell.outputs[-1].data["text/plain"] for cell in executed_chapters[page].cells
