@@ -4,13 +4,14 @@
     python teaching/course.py grade FOLDER       grades.csv and feedback in FOLDER-graded
 
 FOLDER has one folder a student, named after the student, with the notebooks in it at any depth; or the notebooks themselves,
-if the name of the student stands before the first `_`, as in a download from Canvas. The graded folder is an ordinary nbgrader
-course: answers in words are graded there, and `grade` again then counts them.
+if the name of the student stands before the first `_`, as in a download from Canvas. Of what Moodle calls a folder the name
+counts. The graded folder is a course of nbgrader: answers in words are graded there, and `grade` again then counts them.
 """
 
 import argparse
 import csv
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,12 +21,14 @@ from pathlib import Path
 import nbformat
 import sandbox
 import sheets
+from nbgrader.utils import parse_utc
 from sheets import SOURCES, id_of
 
 HERE = Path(__file__).resolve().parent
 
 # nbgrader calls alembic, for its database, by name.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+MOODLE = re.compile(r"_\d+_assignsubmission_\w+$")
 GIVEN = "a cell that was given failed: look at the sheet"
 CONFIG = """import sys
 
@@ -74,17 +77,24 @@ def release(course, students=(), timeout=60):
 
 
 def handed_in(submissions, students):
-    """For each student, the files handed in."""
+    """For each student, the files handed in. Moodle puts more than the name into that of a folder, and Canvas of a file."""
     found = {student: [] for student in students}
     for path in sorted(submissions.rglob("*")):
         inside = path.relative_to(submissions)
         if path.is_dir() or path.is_symlink() or any(part.startswith(".") for part in inside.parts):
             if path.is_dir() and len(inside.parts) == 1 and not inside.name.startswith("."):
-                found.setdefault(inside.name, [])
+                found.setdefault(MOODLE.sub("", inside.name), [])
             continue
-        student = inside.parts[0] if len(inside.parts) > 1 else inside.stem.partition("_")[0]
+        student = MOODLE.sub("", inside.parts[0]) if len(inside.parts) > 1 else inside.stem.partition("_")[0]
         found.setdefault(student, []).append(path)
     return found
+
+
+def time_of(path):
+    """When a notebook was handed in: at the time of its file, or at that which nbgrader's exchange noted, if it is later."""
+    noted = path.with_name("timestamp.txt")
+    time = path.stat().st_mtime
+    return max(time, parse_utc(noted.read_text().strip()).replace(tzinfo=UTC).timestamp()) if noted.exists() else time
 
 
 def collect(files, student, course, due=None, variants=False):
@@ -93,7 +103,7 @@ def collect(files, student, course, due=None, variants=False):
     notes = {name: [] for name in SOURCES}
     known = [(*sheets.recognise(path), path) for path in files if path.suffix == ".ipynb"]
     for name in SOURCES:
-        own = sorted((path.stat().st_mtime, str(path), nb, path) for named, nb, path in known if named == name)
+        own = sorted((time_of(path), str(path), nb, path) for named, nb, path in known if named == name)
         unread = [path.name for named, _, path in known if named is None and name in path.name]
         if not own:
             notes[name].append(f"not a notebook of this sheet: {', '.join(unread)}" if unread else "not handed in")
@@ -246,8 +256,9 @@ def main(argv=None):
         return
     if not sandbox.confined() and not arguments.open:
         sys.exit(
-            "Nothing on this machine would keep the students' code from your files and the network. Install bubblewrap "
-            "(apt-get install bubblewrap), or read the page for lecturers and grade with OPEN=yes (--open)."
+            "Nothing on this machine would keep the students' code from your files and the network: bubblewrap is "
+            f"{'there but may not make namespaces' if shutil.which('bwrap') else 'missing (apt-get install bubblewrap)'}. "
+            "The page for lecturers says what to do, and what is not protected if you grade with OPEN=yes (--open)."
         )
     submissions = arguments.submissions.resolve()
     if not submissions.is_dir():
