@@ -107,11 +107,15 @@ notebooks-check: .venv/test _build/html/index.html ## run every notebook that re
 	  OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -c /dev/null --nbmake --nbmake-timeout=600 -n 2 -q $$folder; \
 	  failed=$$?; rm -rf $$folder; exit $$failed
 
+# STUDENTS=file has a name a line: each student gets numbers of their own. ASSIGNMENTS=folder holds sources of your own.
+export ASSIGNMENTS
+COURSE := $(BIN)/python teaching/course.py
 assignments: .venv/teaching ## the student versions of both assignments
-	@$(BIN)/python teaching/course.py release
+	@$(COURSE) release$(if $(STUDENTS), --students "$(STUDENTS)")
 
-grade: .venv/teaching ## grade a folder of submissions: make grade SUBMISSIONS=folder
-	@$(BIN)/python teaching/course.py grade $(or $(SUBMISSIONS),$(error name the folder: make grade SUBMISSIONS=folder))
+grade: .venv/teaching ## grade a folder of submissions: make grade SUBMISSIONS=folder [STUDENT=name] [DUE=2030-05-31T18:00]
+	@$(COURSE) grade "$(or $(SUBMISSIONS),$(error name the folder: make grade SUBMISSIONS=folder))"$(if \
+	  $(STUDENT), --student "$(STUDENT)")$(if $(STUDENTS), --students "$(STUDENTS)")$(if $(DUE), --due "$(DUE)")$(if $(OPEN), --open)
 
 slides: site ## build the slides of one lecture in _build/slides
 	@$(BIN)/python teaching/slides.py

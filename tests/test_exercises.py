@@ -18,7 +18,7 @@ from softlabel.book.exercises import marking
 KEYS = exercises.keys()
 PAPER = sorted((ROOT / "book" / "paper").glob("*.md"))
 # Exercises whose function gets an array, which it could change.
-ARRAYS = {"02.code", "03.hand", "04.further", "unequal.code", "correlated.code", "speed.code", "reading.hand"}
+ARRAYS = {"02.code", "03.hand", "04.further", "unequal.code", "correlated.code", "reading.hand"}
 
 
 def filled(key, answer):
@@ -108,13 +108,57 @@ def test_an_odd_answer_is_never_right_and_never_an_error(odd):
     assert [key for key in KEYS if exercises.mark(key, odd)] == []
 
 
+NUMBERS = [key for key in KEYS if exercises.find(key).rounded.any()]
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+def test_three_digits_are_enough_and_fewer_are_asked_for(key):
+    exercise = exercises.find(key)
+    choices = marking._entries()[key][1].get("choices", {})
+
+    def rounded(digits, down=0):
+        """The right answer to so many digits, or one off in the last of them."""
+        answer = []
+        for k, (value, free) in enumerate(zip(exercise.right, exercise.rounded)):
+            unit = 10 ** (np.floor(np.log10(abs(value))) + 1 - digits) if free else 0
+            answer.append(
+                choices[k][int(value)] if k in choices else float(f"{value:.{digits}g}") - down * unit if free else value
+            )
+        return tuple(answer)
+
+    for digits in (3, 4, 8):
+        assert exercises.mark(key, rounded(digits)), digits
+    few = exercises.mark(key, rounded(1))
+    assert few or "digits" in repr(few) or any(mistake.why in repr(few) for mistake in exercise.mistakes)
+    assert repr(exercises.mark(key, ...)).endswith("Three digits are enough.")
+    if (np.where(exercise.rounded, exercise.rtol, 0) < 1e-3).all():
+        assert not exercises.mark(key, rounded(3, down=2))
+
+
+@pytest.mark.parametrize(
+    "key, answer",
+    [
+        ("harm.hand", (0.5, 1, 0.029)),
+        ("harm.hand", (0.5, 1, 0.02902)),
+        ("own.code", (2, 1.895)),
+        ("majority.further", (1, 1.21, 2)),
+        ("majority.further", (1, 1.212, 2)),
+    ],
+)
+def test_answers_that_were_called_wrong_because_they_are_rounded(key, answer):
+    exercise = exercises.find(key)
+    answer = tuple(right if np.isclose(right, np.rint(right)) else part for part, right in zip(answer, exercise.right))
+    assert exercises.mark(key, answer), exercises.mark(key, answer)
+
+
 @pytest.mark.parametrize("key, answer, said", [
     ("03.hand", lambda tau, alpha0: 1 / 0, "Your function stops with ZeroDivisionError: division by zero."),
     ("02.hand", (0.1, 0.9, False), "Wrong: the share of wrong labels in all."),
     ("02.hand", (0.3, 0.9, False), "and 1 more of 3"),
     ("02.hand", (0.1, 0.26, False), "Right."),
     ("04.hand", lambda r, alpha0: -1, "Wrong: the value at r = 0.5, alpha0 = 1."),
-    ("06.further", (44_000, "less", "shared"), "'less' is not one of 'larger' and 'smaller'."),
+    ("02.concept", "e", "'e' is not one of 'a' and 'b' and 'c' and 'd'."),
+    ("harm.hand", (0.5, 1, 0.03), "rounded too much: give three digits."),
 ])  # fmt: skip
 def test_what_is_said(key, answer, said):
     assert said in repr(exercises.mark(key, answer))
@@ -148,13 +192,16 @@ def key_of(match):
     return f"{match['chapter']}.{match['part']}"
 
 
-def test_every_chapter_has_three_exercises_with_levels_and_checks():
+def test_every_chapter_has_its_exercises_with_levels_and_checks():
     assert {f"book/paper/{path.stem}" for path in PAPER} <= set(SHEETS)
     assert sorted(key_of(match) for found in SHEETS.values() for match in found) == sorted(KEYS)
     for page, found in SHEETS.items():
         assert len(found) == len(re.findall(r"^:::+\{exercise", (ROOT / f"{page}.md").read_text("utf8"), re.M)), page
         titles = [match["title"] for match in found]
-        assert [title.split(" · ")[0] for title in titles] == ["By hand", "With code", "Further"], page
+        kinds = ["By hand", "With code", "Further"]
+        if page.startswith("book/paper/"):
+            kinds = ["In two minutes", *kinds]
+        assert [title.split(" · ")[0] for title in titles] == kinds, page
         assert all(title.split(" · ")[1] in {"easy", "medium", "hard"} for title in titles), page
         for match in found:
             call = f'exercises.mark("{key_of(match)}", '
@@ -178,6 +225,22 @@ def fresh():
 
 
 @pytest.mark.parametrize("page", SHEETS)
+def test_what_cannot_be_marked_has_an_answer_to_compare_with(page):
+    """Where an exercise asks for a proof or a reason its solution has at least forty words."""
+    text = (ROOT / f"{page}.md").read_text("utf8")
+    blocks = r"^:::\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^:::$.*?\{solution-start\} \1\n(.*?)^:::\{solution-end\}"
+    found = re.findall(blocks, text, re.S | re.M)
+    assert len(found) == len(SHEETS[page])
+    short = {
+        label
+        for label, question, answer in found
+        if re.search(r"show\s+that|\bwhy\b|derive", question, re.I)
+        and len(re.sub(r"^```.*?^```$", "", answer, flags=re.S | re.M).split()) < 40
+    }
+    assert short == set()
+
+
+@pytest.mark.parametrize("page", SHEETS)
 def test_the_solutions_are_right(page, executed_chapters):
     said = [
         cell.outputs[-1].data["text/plain"] for cell in executed_chapters[page].cells
@@ -191,7 +254,7 @@ def test_a_sheet_runs_and_asks_for_answers(site, tmp_path, monkeypatch):
     notebook = nbformat.read(site / "notebooks" / "paper" / "03_group_labels_exercises.ipynb", 4)
     nbclient.execute(notebook, cwd=str(tmp_path), timeout=600, shutdown_kernel="immediate")
     said = [cell.outputs[-1].data["text/plain"] for cell in notebook.cells if cell.id.endswith("-answer")]
-    assert len(said) == 3 and all(text.startswith("No answer yet.") for text in said)
+    assert len(said) == 4 and all(text.startswith("No answer yet.") for text in said)
 
 
 @pytest.mark.parametrize("page", SHEETS)

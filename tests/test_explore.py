@@ -401,7 +401,8 @@ def said_votes(alpha0, m, tau):
 
 def said_worth(alpha0, m):
     worth = f"{sl.relative_efficiency(m, alpha0):.3g} true labels"
-    return [f"{m:g} labellers", f"α₀ = {alpha0:g}", worth, f"below {1 + alpha0:.3g}"]
+    limit = f"{1 + alpha0:.3g}" if alpha0 < 99 else half_up(1 + alpha0)
+    return [f"{m:g} labellers", f"α₀ = {alpha0:g}", worth, f"below {limit}."]
 
 
 def said_noise(delta):
@@ -446,6 +447,21 @@ def test_sentence_is_true(page, figure, name):
         shown = state(page, figure)
         for words in SAID[figure](*map(float, shown["values"])):
             assert words in shown["sentence"]
+
+
+def test_ends_that_are_easily_rounded_away(page):
+    """The limit at alpha0 = 1000, and whole items whose votes are not those of the best rule for a part of an item."""
+    figure = "fig-explore-worth"
+    slider(page, figure, "alpha0").send_keys(Keys.END)
+    said = state(page, figure)["sentence"]
+    assert "α₀ = 1000" in said and said.endswith("stay below 1,001.")
+    figure = "fig-explore-budget"
+    slider(page, figure, "alpha0").send_keys(Keys.HOME)
+    slider(page, figure, "price").send_keys(Keys.END, 4 * Keys.ARROW_LEFT)
+    assert state(page, figure)["values"] == ["0.1", "20"]
+    said = state(page, figure)["sentence"]
+    assert "ask 1 labeller an item" in said and "45 items with 2 votes each" in said
+    assert said.endswith("; with 1 vote each some of the budget would be left.")
 
 
 def numbers(driver, selector, attribute):

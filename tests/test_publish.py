@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from types import SimpleNamespace
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -22,10 +23,11 @@ import offline
 import printed
 import publish
 import softlabel
+from softlabel.book.repository import site_address
 
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
-BASE = CONFIG["html"]["baseurl"]
 REPOSITORY = CONFIG["repository"]["url"]
+BASE = site_address(REPOSITORY)
 
 
 # ------------------------------------------------------------------ Three marks on each theorem box
@@ -334,3 +336,58 @@ def test_offline_edition_opens_leads_on_and_searches(folder, driver):
     wait.until(lambda d: len(d.find_elements(By.CSS_SELECTOR, "ul.search li a")) > 2)
     found += [e["message"] for e in driver.get_log("browser") if e["level"] == "SEVERE"]
     assert found == []
+
+
+# ------------------------------------------------------------------ An edition of somebody's own
+
+
+@pytest.mark.parametrize("inherited, changed, warned", [(False, True, False), (True, False, False), (True, True, True)])
+def test_an_inherited_tag_with_another_package_is_warned_of(tmp_path, inherited, changed, warned):
+    """Notebooks install the package of the tag; the workflow sets it, if there is none."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text("utf8"))["jobs"]
+    script = next(step["run"] for step in jobs["publish"]["steps"] if "git tag" in step.get("run", "")).partition(
+        "cd notebooks"
+    )[0]
+
+    def git(*arguments):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=fork, check=True, capture_output=True
+        )
+
+    fork, origin = tmp_path / "fork", tmp_path / "origin.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", origin], check=True)
+    subprocess.run(["git", "clone", "--quiet", origin, fork], check=True, capture_output=True)
+    (fork / "softlabel").mkdir()
+    (fork / "softlabel" / "a.py").write_text("a = 1\n")
+    (fork / "pyproject.toml").write_text('version = "1.2.3"\n')
+    git("add", "--all")
+    git("commit", "--message", "as it was")
+    if inherited:
+        git("tag", "v1.2.3")
+        git("push", "origin", "v1.2.3")
+        git("tag", "--delete", "v1.2.3")  # a checkout without its history has none
+    if changed:
+        (fork / "softlabel" / "a.py").write_text("a = 2\n")
+        git("commit", "--all", "--message", "as it is")
+    done = subprocess.run(["bash", "-e", "-c", script], cwd=fork, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert ("::warning::" in done.stdout) == warned
+    tags = subprocess.run(["git", "ls-remote", "--tags", origin], capture_output=True, text=True).stdout
+    assert tags.endswith("refs/tags/v1.2.3\n")
+
+
+def test_the_address_of_a_fork_follows_from_one_line():
+    other = "https://github.com/Someone/my-edition"
+    text = (ROOT / "_config.yml").read_text("utf8")
+    assert text.count(REPOSITORY) == 1 and BASE not in text
+    config = yaml.safe_load(text.replace(REPOSITORY, other))
+    app = SimpleNamespace(srcdir=str(ROOT))
+    seen = SimpleNamespace(
+        html_baseurl=config["html"]["baseurl"], html_title="", myst_substitutions={},
+        html_theme_options={"repository_url": config["repository"]["url"]},
+    )  # fmt: skip
+    publish.set_addresses(app, seen)
+    assert seen.html_baseurl == seen.ogp_site_url == "https://someone.github.io/my-edition/"
+    assert REPOSITORY not in str(seen.myst_substitutions) and BASE not in str(seen.myst_substitutions)
+    with pytest.raises(ValueError, match="html: baseurl"):
+        site_address("https://gitlab.com/someone/my-edition")

@@ -36,6 +36,7 @@ from softlabel import (
     split_budget,
     worth_of_votes,
 )
+from softlabel.book.repository import site_address
 from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
 from softlabel.report import buying, figures, items, parts, penalised
@@ -401,7 +402,8 @@ def hrefs(html):
 
 @pytest.mark.parametrize("place", ["lean-scale-tilt", "few-truths", "one-rule"])
 def test_the_places_that_the_report_names_are_in_a_chapter(place):
-    site = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["html"]["baseurl"]
+    site = site_address(yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["repository"]["url"])
+    assert CHAPTER.startswith(site)
     page = CHAPTER.removeprefix(f"{site}book/beyond/").removesuffix(".html")
     assert f"\n({place})=\n" in (ROOT / "book" / "beyond" / f"{page}.md").read_text("utf8")
 

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from conftest import ROOT, soup_of
 
+from softlabel.book.repository import site_address
+
 # Text that no reader should see. Code, shown or in an output, is exempt from
 # the first kind only: `np.nan` in a cell is as it should be.
 IN_PROSE = {
@@ -232,14 +234,15 @@ def test_style_sheets_fetch_nothing_from_outside(site):
 
 
 @pytest.mark.parametrize(
-    "part, name, kept_in",
-    [("repository", "url", ["_config.yml"]), ("html", "baseurl", ["README.md", "_config.yml", "softlabel/report/parts.py"])],
+    "of_site, kept_in",
+    [(False, ["_config.yml"]), (True, ["README.md", "softlabel/report/parts.py"])],
+    ids=["repository", "site"],
 )
-def test_addresses_stand_in_one_place_and_that_of_the_site_for_readers_too(part, name, kept_in):
+def test_the_address_is_set_in_one_place_and_that_of_the_site_follows_from_it(of_site, kept_in):
     import yaml
 
-    config = (ROOT / "_config.yml").read_text("utf8")
-    address = yaml.safe_load(config)[part][name]
+    address = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["repository"]["url"]
+    address = site_address(address) if of_site else address
     kept = [".md", ".py", ".yml", ".toml", ".cff", ".css", ".txt", ".bib", ""]
     places = [
         str(path.relative_to(ROOT))

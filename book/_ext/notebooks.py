@@ -133,7 +133,8 @@ def exercise_notebook(text, executed, address, first):
     code = [cell for cell in executed.cells if cell.cell_type == "code"]
     words = (
         f"{title}: exercises\n\nPut your answer in place of the dots and run the cell: it says whether the answer is right, "
-        f"or what went wrong. Solutions are in [the chapter]({address}). Its code comes first; run it once."
+        f"or what went wrong. Three digits of a number are enough. Solutions are in [the chapter]({address}). Its code comes "
+        "first; run it once."
     )
     new = [cell_of(first, "install"), nbformat.v4.new_markdown_cell(words, id="title")]
     new += [cell_of(code[int(k)].source, f"code-{k}", FOLDED) for kind, k in MARK.findall(before) if kind == "cell"]

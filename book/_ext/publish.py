@@ -16,6 +16,8 @@ from pathlib import Path
 import yaml
 from sphinx.util.logging import getLogger
 
+from softlabel.book.repository import site_address
+
 OFFLINE = 'if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;'
 
 
@@ -108,7 +110,8 @@ def structured(root, config, page, title, description):
 def set_addresses(app, config):
     """All that follows from the one address of the site."""
     root = Path(app.srcdir)
-    config.html_baseurl = config.html_baseurl.rstrip("/") + "/"
+    address = config.html_baseurl or site_address(config.html_theme_options["repository_url"])
+    config.html_baseurl = address.rstrip("/") + "/"
     config.ogp_site_url = config.html_baseurl
     config.ogp_site_name = config.html_title
     config.myst_substitutions = {

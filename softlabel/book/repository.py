@@ -9,6 +9,24 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 
+def site_address(repository: str) -> str:
+    """The address at which GitHub Pages serves the site of a repository.
+
+    Examples
+    --------
+    >>> site_address("https://github.com/Someone/my-edition")
+    'https://someone.github.io/my-edition/'
+    """
+    url = urlsplit(repository.removesuffix("/").removesuffix(".git"))
+    parts = url.path.strip("/").split("/")
+    if url.netloc != "github.com" or len(parts) != 2:
+        raise ValueError(
+            f"repository {repository!r} should be https://github.com/OWNER/NAME; for a site elsewhere, say its address in "
+            "_config.yml under html: baseurl"
+        )
+    return f"https://{parts[0].lower()}.github.io/{parts[1]}/"
+
+
 def repository_file(path: str) -> Path:
     """A file of the repository: of the checkout that the package is installed from, or else downloaded once.
 

@@ -175,7 +175,7 @@
       const worth = number(softlabel.relativeEfficiency(m, alpha0));
       return `${labellers(m)} at α₀ = ${number(alpha0)} ${m === 1 ? "is" : "are"} `
         + `worth ${worth} true label${worth === "1" ? "" : "s"}. `
-        + `However many there are, they stay below ${number(1 + alpha0)}.`;
+        + `However many there are, they stay below ${alpha0 < 99 ? number(1 + alpha0) : rounded(1 + alpha0)}.`;
     },
   };
 
@@ -287,13 +287,14 @@
       const near = nearlyAsGood(alpha0, price);
       const worth = (m) => rounded(softlabel.worth(BUDGET, m, alpha0, price));
       const whole = softlabel.design(BUDGET, alpha0, price);
+      const left = whole.m === best ? "" : `; with ${count(best, "vote")} each some of the budget would be left`;
       return `An item costs as much as ${number(price)} vote${price === 1 ? "" : "s"}, `
         + `and α₀ = ${number(alpha0)}: ask ${labellers(best)} an item. A budget of `
         + `1,000 votes is then worth ${worth(best)} true labels`
         + (best === 1 ? "" : `, against ${worth(1)} with one labeller an item`)
         + `. From ${near[0]} to ${labellers(near.at(-1))} it loses at most 5%. `
         + `In whole items: ${count(whole.n, "item")} with ${count(whole.m, "vote")} `
-        + `each, worth ${d3.format(".1f")(whole.worth)} true labels.`;
+        + `each, worth ${d3.format(".1f")(whole.worth)} true labels${left}.`;
     },
   };
 

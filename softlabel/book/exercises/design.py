@@ -109,8 +109,8 @@ def separated(n: ArrayLike, p: int) -> Array:
 
 def ex_small_hand() -> Names:
     sizes = np.arange(1, 60)
-    certain = sizes[np.isclose(separated(sizes, 10), 1, rtol=1e-12)].max()
-    half = sizes[np.argmin(np.abs(separated(sizes, 10) - 0.5))]
+    certain = sizes[np.isclose(separated(sizes, 2), 1, rtol=1e-12)].max()
+    half = sizes[np.argmin(np.abs(separated(sizes, 2) - 0.5))]
     return locals()
 
 

@@ -9,7 +9,8 @@ An exercise is an entry of a table such as ``votes.yml``, under its key:
 - for an answer that is a function: ``arguments`` and the ``grid`` of rows at which it is called, or a ``grid`` with the values
   of each argument, all combinations of which are tried; ``returns`` names its numbers if it returns several;
 - for other answers: ``names`` of their numbers, and ``choices`` for those that are one of several words;
-- ``right``: the right answer, in Python; ``rtol`` and ``atol``: how near an answer must come;
+- ``right``: the right answer, in Python; ``rtol`` and ``atol``: how near an answer must come. Of numbers that need not be
+  exact three digits are enough, whatever ``rtol`` is;
 - ``mistakes``: usual wrong answers, in Python, each with what to say; ``None`` in place of a number stands for any.
 
 An expression may use the names of ``votes.py``, and those that a function ``ex_01_hand()`` there returns, if exercise 01.hand
@@ -85,12 +86,19 @@ class Exercise:
     hint: str
     rtol: Array
     atol: Array
+    rounded: NDArray[np.bool_]  # which numbers may be rounded
 
     def close(self, got: Array, to: Array) -> NDArray[np.bool_]:
         """Which numbers agree; two infinities do."""
         size = np.where(np.isfinite(to), np.abs(to), 0)
         with np.errstate(invalid="ignore"):
             return np.asarray((got == to) | (np.abs(got - to) <= self.atol + self.rtol * size))
+
+    def vague(self, got: Array) -> bool:
+        """Whether an answer would be right, were it not rounded to fewer than three digits."""
+        with np.errstate(invalid="ignore"):
+            near = np.abs(got - self.right) <= half_a_unit(self.right, 1) * self.rounded
+        return bool((near | self.close(got, self.right)).all())
 
     def explains(self, mistake: Mistake, got: Array) -> bool:
         """Whether an answer is this mistake, in the parts that the mistake is about."""
@@ -130,11 +138,12 @@ def mark(key: str, answer: object) -> Feedback:
     >>> mark("06.hand", 2 / 1000)
     Not yet. That is a relative variance; the standard error is its square root.
     >>> mark("06.hand", ...)
-    No answer yet. It should be one number, the relative standard error of the ratio.
+    No answer yet. It should be one number, the relative standard error of the ratio. Three digits are enough.
     """
     exercise = find(key)
     if _is_blank(answer):
-        return Feedback(key, False, f"No answer yet. It should be {exercise.wanted}.")
+        digits = " Three digits are enough." if exercise.rounded.any() else ""
+        return Feedback(key, False, f"No answer yet. It should be {exercise.wanted}.{digits}")
     try:
         got = exercise.measure(answer)
     except Unfit as error:
@@ -145,6 +154,8 @@ def mark(key: str, answer: object) -> Feedback:
     for mistake in exercise.mistakes:
         if exercise.explains(mistake, got):
             return Feedback(key, False, f"Not yet. {mistake.why}")
+    if exercise.vague(got):
+        return Feedback(key, False, "Not yet. That may be right, but it is rounded too much: give three digits.")
     more = f", and {len(off) - 1} more of {len(got)}" if len(off) > 1 else ""
     where = f"Wrong: {exercise.names[int(off[0])]}{more}"
     return Feedback(key, False, f"Not yet. {where}. {exercise.hint}")
@@ -165,7 +176,7 @@ def keys() -> list[str]:
     Examples
     --------
     >>> keys()[:3]
-    ['01.hand', '01.code', '01.further']
+    ['01.concept', '01.hand', '01.code']
     """
     return list(_entries())
 
@@ -212,16 +223,26 @@ def _build(key: str, part: str, entry: Names) -> Exercise:
         wrong = value(expression, arguments)
         return Mistake(wrong.answer, why, wrong.part) if isinstance(wrong, Mistake) else Mistake(wrong, why)
 
+    right = np.atleast_1d(np.asarray(right, dtype=float))
+    rtol, atol = tolerance("rtol", 1e-6), tolerance("atol", 1e-9)
+    rounded = (right != np.rint(right)) & (rtol >= 1e-6) & (not takes_grid and "measure" not in names)
     return Exercise(
         entry["wanted"],
         measure,
         called,
-        np.atleast_1d(np.asarray(right, dtype=float)),
+        right,
         [mistake(*one) for one in entry["mistakes"].items()],
         entry["hint"],
-        tolerance("rtol", 1e-6),
-        tolerance("atol", 1e-9),
+        rtol,
+        np.where(rounded, np.maximum(atol, half_a_unit(right, 3)), atol),
+        rounded,
     )
+
+
+def half_a_unit(value: Array, digits: int) -> Array:
+    """Half a unit of the last of so many significant digits, and a little more."""
+    size = np.where(np.isfinite(value) & (value != 0), np.abs(value), 1)
+    return np.asarray(0.501 * 10 ** (np.floor(np.log10(size)) + 1 - digits))
 
 
 def _is_blank(answer: object) -> bool:
@@ -245,7 +266,7 @@ def numbers(names: Sequence[object], choices: dict[int, Sequence[str]] | None = 
 
     def one(place: int, part: Any) -> float:
         if place in choices and part is not None:
-            if part not in choices[place]:
+            if not isinstance(part, str) or part not in choices[place]:
                 raise Unfit(f"{_shown(part)} is not one of {' and '.join(map(repr, choices[place]))}.")
             return float(choices[place].index(part))
         try:

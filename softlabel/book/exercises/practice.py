@@ -1,90 +1,20 @@
-"""What the exercises of practice.yml need beyond a formula: speed, large runs and reports."""
-
-from collections.abc import Callable
+"""What the exercises of practice.yml need beyond a formula: own votes and reports."""
 
 import numpy as np
 from scipy import optimize, special, stats
 
-from softlabel.book.exercises.marking import Names, Unfit, call, floats
-from softlabel.book.exercises.quantities import moments, newton, worth  # noqa: F401 -- practice.yml needs them
-from softlabel.normal import TwoClassNormal
+from softlabel.book.exercises.marking import Names
+from softlabel.book.exercises.quantities import moments, votes_pmf, worth  # noqa: F401 -- practice.yml needs them
 from softlabel.validation import Array
-
-# Speed
-
-
-def ex_speed_hand(k: float) -> float:
-    return float(optimize.brentq(lambda p: (p + 1) * (p + 2) / 2 - k, 0, 1000))
-
-
-def ex_speed_code() -> Names:
-    X, z = TwoClassNormal.canonical(2).sample(120, np.random.default_rng(3), size=6)
-
-    def search(X: Array, y: Array) -> Array:
-        x = np.column_stack([np.ones(len(X)), X])
-        return np.asarray(optimize.root(lambda b: x.T @ (special.expit(x @ b) - y), np.zeros(x.shape[1]), tol=1e-12).x)
-
-    def measure(function: object) -> Array:
-        b = floats(call(function, X, z))
-        if b.shape != (6, 3):
-            raise Unfit(f"Your function returns shape {b.shape} for 6 data sets with 2 features; (6, 3) belongs there.")
-        return b.ravel()
-
-    def each(fit: Callable[..., Array], X: Array, y: Array, *more: float) -> Array:
-        return np.array([fit(a, b, *more) for a, b in zip(X, y)])
-
-    pooled = np.tile(search(X.reshape(-1, 2), z.ravel()), (6, 1))
-    right = each(search, X, z).ravel()
-    names = [f"coefficient {k} of data set {r}" for r in range(6) for k in range(3)]
-    return locals()
-
-
-def ex_speed_further() -> Names:
-    rounds = np.arange(10)
-    cov = 0.01 * (1 + np.minimum.outer(rounds, rounds))  # of a random walk
-    draws = stats.multivariate_normal(cov=cov, seed=np.random.default_rng(1)).rvs(100_000)
-    still = stats.norm.rvs(scale=0.1, size=(100_000, 10), random_state=2)
-
-    def spread(log: Array) -> Array:
-        slow = np.exp(log)
-        blocks = 2 * np.median(slow[:, 5:], axis=1) / np.median(slow[:, :5], axis=1)
-        turns = np.median(2 * slow[:, 1::2] / slow[:, ::2], axis=1)
-        return np.array([blocks.std(), turns.std()])
-
-    right = spread(draws)
-    return locals()
-
-
-# Large runs
-
-
-def ex_large_hand(T: float, o: float, W: float) -> float:
-    found = optimize.minimize_scalar(
-        lambda log: T / W + o * T * np.exp(-log) + np.exp(log) / 2, bounds=(-5, 10), method="bounded", options={"xatol": 1e-9}
-    )
-    return float(np.exp(found.x))
-
-
-def ex_large_code() -> Names:
-    # Blocks of 100 sets, and a seed for each block: dealt to the first distance, then to the second.
-    def seeds(deltas: int, sets: int) -> set[tuple[int, int]]:
-        place = iter(range(1000))
-        return {(delta, next(place)) for delta in range(deltas) for _ in range(sets // 100)}
-
-    new = [len(seeds(k, 500) - seeds(k, 200)) for k in (1, 2)]
-    return locals()
-
-
-def ex_large_further() -> Names:
-    return {"factor": (np.sqrt(2 / 1000) / 0.01) ** 2}
-
 
 # Your own votes
 
 
-def ex_own_hand(alpha0: float, c0: float, c1: float) -> float:
-    m = np.arange(1, 1000)  # try all
-    return float(m[np.argmax(m / (m + alpha0) / (c0 + c1 * m))])
+def ex_own_hand(share: float) -> float:
+    if share <= 1 / 2:
+        return float(np.inf)
+    found = optimize.brentq(lambda log: votes_pmf(2, 0.5, np.exp(log))[[0, 2]].sum() - share, -30, 30)
+    return float(np.exp(found))
 
 
 def ex_own_code() -> Names:
@@ -94,18 +24,9 @@ def ex_own_code() -> Names:
     return locals()
 
 
-def ex_own_further() -> Names:
-    def right(tau: float, alpha0: float) -> float:  # over the probability of the item
-        nodes, weights = special.roots_jacobi(40, alpha0 * (1 - tau) - 1, alpha0 * tau - 1)
-        p, w = (1 + nodes) / 2, weights / weights.sum()
-        differ = 2 * p * (1 - p)
-        return float(w @ (2 * p + differ * p) / (w @ (2 + differ)))
-
-    def mixed(tau: float, alpha0: float, third: float) -> float:
-        d = 2 * tau * (1 - tau) * alpha0 / (1 + alpha0)
-        return (2 * tau + d * third) / (2 + d)
-
-    return locals()
+def ex_own_further(tau: float, alpha0: float) -> float:
+    p = votes_pmf(2, tau, alpha0)
+    return float(p[2] / (p[0] + p[2]))
 
 
 # Reading a report

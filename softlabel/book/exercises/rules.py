@@ -1,6 +1,5 @@
 """What the exercises of rules.yml need beyond a formula: chapters 5 to 8, and the rule that knows the classes are normal."""
 
-import warnings
 from fractions import Fraction
 from math import comb
 from typing import Any
@@ -15,7 +14,7 @@ from softlabel.book.exercises.quantities import mean_over_items, newton, votes_p
 from softlabel.logistic import fit_logistic
 from softlabel.normal import TwoClassNormal
 from softlabel.separation import find_separation
-from softlabel.validation import Array, SeparationWarning
+from softlabel.validation import Array
 from softlabel.vote_models import dm_logpmf
 
 
@@ -78,6 +77,7 @@ def ex_06_code() -> Names:
 def ex_06_further() -> Names:
     deltas, cells, runs = 4, 12, 1000
     shared, separate = deltas * runs * (cells + 1), deltas * runs * cells * 2
+    factor = float(np.sqrt(4 / 2))  # four means vary, not two
     return locals()
 
 
@@ -166,11 +166,15 @@ def tumours() -> tuple[Array, Array]:
 
 def ex_08_code() -> Names:
     X, y = tumours()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeparationWarning)
-        # How the steps are taken is the package's choice, and so is the number.
-        b = {steps: fit_logistic(X[:50], y[:50], max_iter=steps).coef for steps in (10, 25)}
-    growth = np.abs(b[25]).max() / np.abs(b[10]).max()
+    rng = np.random.default_rng(52)
+    sets = [rng.permutation(len(X))[:50] for _ in range(200)]
+
+    def apart(x: Array, sign: Array) -> bool:  # by a linear program: is there a b with sign * (x b) >= 1?
+        rows = -sign[:, None] * np.column_stack([np.ones(len(x)), x])
+        found = optimize.linprog(np.zeros(rows.shape[1]), rows, -np.ones(len(x)), bounds=(None, None))
+        return bool(found.status == 0)
+
+    shares = [float(np.mean([apart(X[s, :k], 2 * y[s] - 1) for s in sets])) for k in (4, 6, 10)]
     return locals()
 
 
