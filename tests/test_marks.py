@@ -21,7 +21,8 @@ FORMULAS += ["experiments", "labellers", "exchangeable"]
 
 # Functions of these modules that state no formula of their own, and what they do instead.
 WITHOUT = {
-    "call another": "LogisticFit.cov alpha0_interval dm_logpmf estimate_alpha0 examine_labellers find_separation overdispersion"
+    "call another": "LogisticFit.cov alpha0_interval dm_logpmf estimate_alpha0 examine_labellers find_separation"
+    " overdispersion"
     " prediction_band sample_probabilities sample_votes score_and_information two_way_cov",
     "search for the root or the maximum of another": "best_omega newton unexplained",
     "arrange numbers": "Panel.cast Panel.m Panel.matrix Panel.n_items Panel.only Panel.s Panel.share Panel.total Panel.turned"
