@@ -901,7 +901,7 @@ def test_three_classes_with_features_are_one_against_the_rest_and_that_is_said()
     with pytest.raises(ValueError, match=r"positive is missing.*'cat'"):
         analyse_votes(wide, x)
     with pytest.raises(ValueError, match="3 different labels"):
-        analyse_votes(wide, x, positive="Dog")
+        analyse_votes(wide, x, positive="cow")
 
 
 def test_a_report_without_features():
@@ -1363,14 +1363,27 @@ def run(folder, votes="votes.csv", features="features.csv", *more):
 def test_the_command_writes_the_report(folder):
     done = command(folder, *f"{GOOD} --votes wide.csv -o out.html --items items.csv".split())
     assert done.returncode == 0, done.stderr
-    assert (folder / "out.html").read_text(encoding="utf-8") == the_report().to_html()
+    page = {
+        name: dataclasses.replace(the_report(), files={"votes": name, "features": "features.csv"}).to_html()
+        for name in ("wide.csv", "votes.csv")
+    }
+    assert (folder / "out.html").read_text(encoding="utf-8") == page["wide.csv"]
     assert done.stdout == f"{the_report()!r}\n"
     assert "fitted 3 coefficients to 600 votes on 120 items" in done.stderr and "ms" in done.stderr
     assert len(pd.read_csv(folder / "items.csv")) == 120
     some = command(folder, *f"{GOOD} --votes wide.csv -q -o some.html".replace("features.csv", "some.csv").split())
     assert some.stdout == f"{analyse_votes(WIDE, X, positive='yes', truth=TRUTH[:40])!r}\n" and some.stderr == ""
     assert run(folder, "votes.csv", "features.csv", "-o", "long.html") == 0
-    assert (folder / "long.html").read_text(encoding="utf-8") == the_report().to_html()
+    assert (folder / "long.html").read_text(encoding="utf-8") == page["votes.csv"]
+
+
+def test_the_command_without_features_with_pseudonyms_and_as_json(folder):
+    with contextlib.chdir(folder):
+        assert main("report --votes votes.csv --pseudonyms --json out.json -o alone.html -q".split()) == 0
+        assert main("report --votes votes.csv --features features.csv --truth truth -q".split()) == 2  # no positive class
+    written = json.loads((folder / "out.json").read_text("utf8"))
+    assert written["kind"] == "votes" and written["made"]["files"] == {"votes": "votes.csv"}
+    assert [row["annotator"] for row in written["tables"]["annotators"]] == ["A1", "A2", "A3", "A4", "A5"]
 
 
 @pytest.mark.parametrize("votes, features, more, words", [
