@@ -31,6 +31,7 @@ from softlabel.normal import TwoClassNormal
 from softlabel.overdispersion import Alpha0Fit, alpha0_interval, bootstrap_alpha0, estimate_alpha0, overdispersion_test
 from softlabel.report import VoteReport, analyse_votes
 from softlabel.separation import find_separation
+from softlabel.two_way import two_way_cov
 from softlabel.validation import ConvergenceWarning, SeparationWarning
 from softlabel.vote_models import (
     DirichletMultinomial,
@@ -105,6 +106,7 @@ __all__ = [
     "simulate_breast_cancer",
     "simulate_relative_efficiency",
     "split_budget",
+    "two_way_cov",
     "variance_inflation",
     "worth_of_votes",
 ]

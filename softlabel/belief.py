@@ -6,12 +6,12 @@ theta = (a, s, d): votes lean by a, are off scale by s, are tilted by d. Votes w
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logsumexp, ndtr
 
+from softlabel.two_way import Who, coordinates, nearest_cov, pairs_of_votes
 from softlabel.validation import Array
 
 # Standard deviations, beforehand, of a, of s - 1 and of each entry of d, beside the sampling error of the votes. Each
@@ -21,54 +21,6 @@ RIGHT, RARE = 0.2, 0.1
 DRAWS, COSTLY_DRAWS = 2000, 200  # from the posterior; of which so many are used where each one costs
 AVERAGED, POINTS, REFERENCES = 2000, 200, 150  # items, at most, over which averages are taken; the last two costly ones
 TAIL = 8  # degrees of freedom of the proposals, whose tails are to be no lighter than those of the posterior
-
-
-def coordinates(X: Array, coef: Array) -> tuple[Array, Array]:
-    """Coefficients (q, p + 1) of 1, eta and each T; and the matrix (q, p + 1) from coefficients to theta."""
-    centre = X.mean(axis=0)
-    scale = np.abs(X - centre).max(axis=0)
-    units = (X - centre) / scale
-    R = np.linalg.cholesky(units.T @ units / len(X)).T  # unlike that of a QR decomposition, it has no sign to choose
-    along = R @ (coef[1:] * scale)  # slopes on uncorrelated features of unit variance
-    length = np.linalg.norm(along)
-    T = np.linalg.svd(along[None])[2][1:] if length > 1e-8 else np.eye(len(along))  # votes without slope have no direction
-    slopes = np.linalg.solve(R, T.T).T / scale
-    to_coef = np.vstack([np.eye(1, len(coef)), coef, np.column_stack([-slopes @ centre, slopes])])
-    onto = np.vstack([along / length**2 if length > 1e-8 else 0 * along, T]) @ (R * scale)
-    to_theta = np.column_stack([np.zeros(len(to_coef)), np.vstack([0 * along, onto])])
-    to_theta[0] = np.r_[1, centre] - (coef[0] + centre @ coef[1:]) * to_theta[1]
-    return to_coef, to_theta
-
-
-class Who(NamedTuple):
-    """Codes of the item and of the annotator of each vote, and whether it is positive."""
-
-    item: NDArray[np.intp]
-    annotator: NDArray[np.intp]
-    positive: NDArray[np.bool_]
-
-
-def pairs_of_votes(z: Array, tau: Array, load: Array, who: Who) -> Array:
-    """Sums (L, q, q), for each annotator, of products of the scores load z (vote - tau) of two votes, on different items.
-
-    They are the sums by annotator less those by vote: what a sandwich by item leaves out (Cameron, Gelbach & Miller 2011).
-    """
-    from scipy.sparse import csr_array  # takes long to import, and only this needs it
-
-    L = int(who.annotator.max()) + 1
-    residual = csr_array((who.positive - tau[who.item], (who.annotator, who.item)), shape=(L, len(z)))
-    z = load[:, None] * z
-    sums, squares = residual @ z, residual.power(2) @ (z[:, :, None] * z[:, None]).reshape(len(z), -1)
-    # The fitted scores add up to zero: of L sums, L - 1 are free.
-    pairs: Array = L / (L - 1) * sums[:, :, None] * sums[:, None] - squares.reshape(L, z.shape[1], -1)
-    return pairs
-
-
-def nearest_cov(matrix: Array) -> Array:
-    """The nearest matrix without negative eigenvalues, for each of (..., q, q) symmetric ones."""
-    value, vector = np.linalg.eigh(matrix)
-    nearest: Array = (vector * np.maximum(value, 0)[..., None, :]) @ vector.swapaxes(-1, -2)
-    return nearest
 
 
 def cov_of_votes(

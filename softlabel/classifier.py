@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 
 from softlabel.logistic import fit_logistic
+from softlabel.separation import explain_separation
 from softlabel.validation import Array, SeparationWarning, align, as_numbers, as_positive, listed, optional, place, same
 from softlabel.worth import fit_votes_and_truth
 
@@ -304,8 +305,7 @@ def _maximum_likelihood(X: Array | pd.DataFrame, votes: Array) -> Array:
         raise ValueError(f"{error}; or give a penalty above 0") from None
     if fit.separation != "none":
         warnings.warn(
-            f"{fit.separation} separation: the features tell the votes apart without error, so no maximum likelihood estimate "
-            "exists and coef_ is only where the iteration stopped; give a penalty above 0",
+            f"{explain_separation(fit.separation, np.asarray(X, float), votes[:, ::-1], fit.feature_names)}; give a penalty above 0",
             SeparationWarning,
             stacklevel=3,
         )

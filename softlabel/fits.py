@@ -8,9 +8,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtr, ndtri
 
-from softlabel.validation import Array, as_choice, as_features, as_level
+from softlabel.profiles import Profile
+from softlabel.separation import Separation
+from softlabel.validation import Array, as_choice, as_features, as_level, as_pandas
 
-Separation = Literal["none", "quasi", "complete"]
+Kind = Literal["sandwich", "model", "profile"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +49,13 @@ class LogisticRule:
 
     def linear_predictor(self, X: ArrayLike) -> Array:
         """beta'x (n,) of new items; columns of a DataFrame are found by their names."""
+        X = as_pandas(X)
         if isinstance(X, pd.DataFrame) and set(map(str, X.columns)) >= set(self.feature_names):
             X = X.rename(columns=str)[self.feature_names]
         elif isinstance(X, pd.DataFrame) and self.feature_names != [f"x{k + 1}" for k in range(len(self.feature_names))]:
             missing = [name for name in self.feature_names if name not in map(str, X.columns)]
             raise ValueError(f"X has no column {missing[0]!r}, to which the model was fitted")
-        X, _ = as_features(X)
+        X, _ = as_features(X, none=not self.feature_names)
         if X.shape[1] != len(self.feature_names):
             raise ValueError(f"X has {X.shape[1]} columns but the model was fitted to {self.feature_names}")
         return self.coef[:1] + X @ self.coef[1:]
@@ -63,7 +66,10 @@ class LogisticRule:
         return np.column_stack([expit(eta), expit(-eta)])
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Labels (n,) of new items: 1 where the positive class has a posterior probability above one half."""
+        """1 or 0 (n,) for new items: 1 where the positive class, whatever its label, has a posterior probability above 1/2.
+
+        The words of ``positive=`` do not come back; those of :class:`softlabel.classifier.SoftLabelClassifier` do.
+        """
         return (self.linear_predictor(X) > 0).astype(np.int64)
 
     def describe(self, *numbers: str) -> str:
@@ -94,6 +100,7 @@ class LogisticFit(LogisticRule):
     deviance: float
     dispersion: float
     _cov: dict[str, Array] = field(repr=False)
+    _profile: Profile | None = field(repr=False)
 
     def cov(self, kind: Literal["sandwich", "model"] = "sandwich") -> Array:
         """Covariance (p + 1, p + 1) of the coefficients.
@@ -111,7 +118,8 @@ class LogisticFit(LogisticRule):
 
         Notes
         -----
-        H and G of Theorem 1 of Ahfock & McLachlan (2021), as sums over the items.
+        H and G of Theorem 1 of Ahfock & McLachlan (2021), as sums over the items. Of separated labels, which Firth's estimate
+        fits all too well, G is far too small, and no covariance describes the coefficients: see :meth:`conf_int`.
         """
         return self._cov[as_choice(kind, "kind", ("sandwich", "model"))].copy()
 
@@ -119,20 +127,68 @@ class LogisticFit(LogisticRule):
         """Standard errors (p + 1,) of the coefficients; ``kind`` as in :meth:`cov`."""
         return np.sqrt(np.maximum(np.diag(self.cov(kind)), 0))  # rounding, where every vote is met exactly
 
-    def summary(self, kind: Literal["sandwich", "model"] = "sandwich", level: float = 0.95) -> pd.DataFrame:
-        """Table of coefficients with standard errors, Wald tests and intervals; ``kind`` as in :meth:`cov`."""
-        level = as_level(level)
-        stderr = self.stderr(kind)
+    def conf_int(self, kind: Kind | None = None, level: float = 0.95) -> Array:
+        """Confidence intervals (p + 1, 2) of the coefficients.
+
+        Parameters
+        ----------
+        kind : {"sandwich", "model", "profile"}, optional
+            Estimate and standard errors, as in :meth:`cov`; or all values of a coefficient that the penalised likelihood of a
+            fit by ``method="firth"``, with the other coefficients at their best, holds possible. That is the default of such
+            a fit, and otherwise the sandwich.
+        level : float
+            Coverage, strictly between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If ``kind`` or ``level`` is not valid.
+
+        Notes
+        -----
+        Heinze & Schemper (2002): twice the fall of the penalised log-likelihood is compared with chi-square. If an item has
+        several votes, it is first divided by ``dispersion`` where that is above 1 (McCullagh & Nelder 1989, section 4.5).
+
+        Examples
+        --------
+        >>> from softlabel import fit_logistic
+        >>> fit = fit_logistic([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 1, 1, 1], method="firth")
+        >>> fit.conf_int().round(2)
+        array([[-15.63,   0.41],
+               [  0.  ,   6.07]])
+        """
+        level, kind = as_level(level), self._kind(kind)
+        if kind == "profile" and self._profile:
+            return self._profile.intervals(level)
+        reach = -ndtri((1 - level) / 2) * self.stderr(kind)  # type: ignore[arg-type]
+        return np.column_stack([self.coef - reach, self.coef + reach])
+
+    def _kind(self, kind: Kind | None) -> Kind:
+        if kind is None:
+            return "profile" if self._profile else "sandwich"
+        as_choice(kind, "kind", ("sandwich", "model", "profile"))
+        if kind == "profile" and not self._profile:
+            raise ValueError("kind='profile' is for fits by method='firth' that converged; here take 'sandwich' or 'model'")
+        return kind
+
+    def summary(self, kind: Kind | None = None, level: float = 0.95) -> pd.DataFrame:
+        """Table of coefficients with standard errors, tests and intervals.
+
+        ``kind`` and ``level`` are as in :meth:`conf_int`. Tests are Wald's; with "profile", z is the signed root of the
+        penalised likelihood ratio (of labels, its square is the chi-square of R's logistf), and standard errors are those of
+        "model".
+        """
+        interval, kind = self.conf_int(kind, level), self._kind(kind)
+        stderr = self.stderr("model" if kind == "profile" else kind)
         with np.errstate(divide="ignore", invalid="ignore"):  # no residual at all: a sandwich of zero
-            z = self.coef / stderr
-        reach = -ndtri((1 - level) / 2) * stderr
+            z = self._profile.roots() if kind == "profile" and self._profile else self.coef / stderr
         columns = {
             "coef": self.coef,
             "stderr": stderr,
             "z": z,
             "pvalue": 2 * ndtr(-np.abs(z)),
-            "lower": self.coef - reach,
-            "upper": self.coef + reach,
+            "lower": interval[:, 0],
+            "upper": interval[:, 1],
         }
         return pd.DataFrame(columns, index=pd.Index(["intercept", *self.feature_names], name="feature"))
 

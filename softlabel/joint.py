@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, gammaln, log_expit
 
 from softlabel.fits import LogisticRule
-from softlabel.logistic import fit_logistic, inverse, way_back
+from softlabel.logistic import fit_logistic, inverse
 from softlabel.overdispersion import VoteTerms, best_omega, need_repeated_votes
-from softlabel.separation import centre_and_scale, column_sums
+from softlabel.separation import centre_and_scale, column_sums, explain_separation, way_back
 from softlabel.validation import (
     MOST_VOTES,
     Array,
@@ -67,7 +67,7 @@ def fit_dirichlet_multinomial(X: ArrayLike, counts: ArrayLike, *, max_iter: int 
     Parameters
     ----------
     X : (n, p) array_like or DataFrame
-        Features, without a column for the intercept.
+        Features, without a column for the intercept; of no column, only the intercept is fitted.
     counts : (n, 2) array_like
         Votes for the positive and the negative class. An item without votes contributes nothing; items with one vote tell
         about the coefficients only. Pandas objects are matched to ``X`` by index.
@@ -114,7 +114,7 @@ def fit_dirichlet_multinomial(X: ArrayLike, counts: ArrayLike, *, max_iter: int 
     """
     max_iter, tol = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol")
     counts = align(X, counts, ("X", "counts"))
-    X, names = as_features(X)
+    X, names = as_features(X, none=True)
     counts = _check(X, counts)
 
     unanimous = not np.any(counts.min(axis=1) > 0)
@@ -126,8 +126,7 @@ def fit_dirichlet_multinomial(X: ArrayLike, counts: ArrayLike, *, max_iter: int 
     log_likelihood, converged, n_iter = start.log_likelihood, start.converged, 0
     if start.separation != "none":
         warnings.warn(
-            f"{start.separation} separation: the features tell the labels apart without error, so the maximum likelihood "
-            "estimate does not exist and coef is only where the iteration stopped; use more items or fewer features",
+            f"{explain_separation(start.separation, X, counts, names)}; use more items or fewer features",
             SeparationWarning,
             stacklevel=2,
         )

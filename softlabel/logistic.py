@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, xlogy
 
 from softlabel.fits import BatchFit, LogisticFit
-from softlabel.separation import centre_and_scale, column_sums, explain_rank, separation_of
+from softlabel.profiles import Profile
+from softlabel.separation import centre_and_scale, column_sums, explain_rank, explain_separation, separation_of, way_back
 from softlabel.threads import blocks, in_threads, one_thread_of_algebra
 from softlabel.validation import (
     Array,
@@ -53,7 +54,8 @@ def fit_logistic(
     Parameters
     ----------
     X : (n, p) array_like or DataFrame
-        Features, without a column for the intercept. They may be single precision; sums are in double precision.
+        Features, without a column for the intercept; of no column, only the intercept is fitted. They may be single
+        precision; sums are in double precision.
     y_or_counts : (n,) or (n, 2) array_like
         Labels, or votes for the positive and the negative class. An item without votes contributes nothing. Pandas
         objects are matched to ``X`` by index.
@@ -88,7 +90,8 @@ def fit_logistic(
     -----
     Maximises log L_LR of Section 3 of Ahfock & McLachlan (2021). By their Theorem 1 the estimate is consistent for
     Dirichlet-multinomial votes although the likelihood treats them as independent; use the sandwich covariance. The penalty of
-    Firth (1993) is log det(H) / 2, by which Heinze & Schemper (2002) solve separation.
+    Firth (1993) is log det(H) / 2, by which Heinze & Schemper (2002) solve separation; a fit with it keeps a copy of the data,
+    for the profiles of :meth:`LogisticFit.conf_int`.
 
     Examples
     --------
@@ -101,14 +104,14 @@ def fit_logistic(
     max_iter, tol = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol")
     firth = as_choice(method, "method", METHODS) == "firth"
     y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
-    X, names = as_features(X, keep_float32=True)
+    X, names = as_features(X, keep_float32=True, none=True)
     counts = as_votes(y_or_counts, X.shape[:1], positive)
     centre, scale = _centre_and_scale(X)
     data, zero = _Blocks(X, counts, centre, scale), np.zeros((1, len(names) + 1))
     beta, (converged,), (n_iter,), (full_rank,) = newton(data, zero.copy(), max_iter * (10 if firth else 1), tol, firth)
     if not full_rank:
         raise ValueError(explain_rank(X, counts, names))
-    if scale.min() < 1e-300:
+    if scale.min(initial=1) < 1e-300:
         k = int(np.argmin(scale))
         raise ValueError(f"X column {k} ({names[k]!r}) varies by less than 1e-300: change its unit")
 
@@ -117,8 +120,7 @@ def fit_logistic(
     separation = "none" if has_maximum else separation_of(X, counts)
     if separation != "none" and not firth:
         warnings.warn(
-            f"{separation} separation: the features tell the labels apart without error, so the maximum likelihood estimate "
-            "does not exist and coef is only where the iteration stopped; use more items, fewer features, or method='firth'",
+            f"{explain_separation(separation, X, counts, names)}; use more items, fewer features, or method='firth'",
             SeparationWarning,
             stacklevel=2,
         )
@@ -137,6 +139,9 @@ def fit_logistic(
         cov = {kind: np.full_like(H, np.nan) for kind in cov}
     n_items = int(np.count_nonzero(counts.any(axis=1)))
     freedom = n_items - len(names) - 1
+    dispersion = float(pearson / freedom) if freedom > 0 else float("nan")
+    separated = separation != "none"
+    profile = Profile.of(X, counts, beta[0], centre, scale, separated, dispersion) if firth and converged else None
     return LogisticFit(
         coef=back @ beta[0],
         converged=bool(converged),
@@ -147,8 +152,9 @@ def fit_logistic(
         n_without_votes=len(counts) - n_items,
         feature_names=names,
         deviance=float(2 * (saturated - log_likelihood)),
-        dispersion=float(pearson / freedom) if freedom > 0 else float("nan"),
+        dispersion=dispersion,
         _cov=cov,
+        _profile=profile,
     )
 
 
@@ -204,7 +210,7 @@ def fit_logistic_batch(
     """
     max_iter, tol = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol")
     firth = as_choice(method, "method", METHODS) == "firth"
-    X, names = as_features(X, ndim=(3,), keep_float32=True)
+    X, names = as_features(X, ndim=(3,), keep_float32=True, none=True)
     votes = as_labels_or_counts(y_or_counts, X.shape[:2], positive)
 
     def fit(sets: slice) -> NewtonResult:
@@ -435,10 +441,3 @@ def unexplained(gradient: Array, step: Array, H: Array) -> Array:
 def product(A: Array, v: Array) -> Array:
     """Matrices times vectors, (R, i, j) and (R, j)."""
     return (A @ v[..., None]).squeeze(-1)
-
-
-def way_back(centre: Array, scale: Array) -> Array:
-    """Matrix (q, q) from coefficients of standardised features to coefficients of the features themselves."""
-    back = np.diag(np.r_[1.0, 1 / scale])
-    back[0, 1:] = -centre / scale
-    return back

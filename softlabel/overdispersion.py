@@ -225,7 +225,8 @@ def alpha0_interval(
     ValueError
         As :func:`estimate_alpha0`, or if ``level`` or ``method`` is not valid. With "cox-reid" also as :func:`fit_logistic`,
         if ``X`` is missing, if ``tau`` is not the fit of ``counts`` on ``X``, if the features separate the votes, or if there
-        are fewer than 3 items of the rarer class for each coefficient: no method here can then be relied on.
+        are fewer than 3 items of the rarer class for each coefficient: no method here can then be relied on. With "bootstrap"
+        if nearly all resamples have the same estimate, infinite or 0.
 
     Notes
     -----
@@ -255,6 +256,11 @@ def alpha0_interval(
         # "higher": between a finite estimate and infinity there is nothing to interpolate
         tails = [(1 - level) / 2, (1 + level) / 2]
         low, high = np.quantile(estimates, tails, method="linear" if np.isfinite(estimates).all() else "higher")
+        if low == high and low in (0, np.inf):
+            raise ValueError(
+                f"nearly all resamples of counts have the same estimate of alpha0, {low:g}: their percentiles are one point "
+                "and no interval; name method='cox-reid' or 'likelihood', which have one here"
+            )
         return float(low), float(high)
     X = X if X is None else align(counts, X, ("counts", "X"))
     counts, tau = _checked(counts, tau)
@@ -266,10 +272,10 @@ def alpha0_interval(
             "'bootstrap' do without and take tau as known"
         )
     likelihood = adjusted_likelihood(counts, tau, X)
-    rarer, q = rarer_items(counts), np.shape(X)[1] + 1
+    rarer, q = rarer_items(counts), as_features(X, none=True)[0].shape[1] + 1
     if rarer < FEWEST * q:
         raise ValueError(
-            f"{rarer:.3g} items' worth of votes for the rarer class and {q} coefficients: below {FEWEST} for each no interval "
+            f"{rarer:.3g} items' worth of votes for the rarer class, coefficients: {q}; below {FEWEST} for each no interval "
             "for alpha0 can be relied on, and method='likelihood' and 'bootstrap' less than this; use fewer features"
         )
     return likelihood_interval(likelihood, level)
@@ -302,7 +308,7 @@ def adjusted_likelihood(counts: Array, tau: Array, X: ArrayLike) -> Callable[[fl
             "tau is not fit_logistic(X, counts).posterior(X): method='cox-reid' allows for the error of that fit only; for "
             "another tau name method='likelihood' or 'bootstrap', which take it as known"
         )
-    X, _ = as_features(X)
+    X, _ = as_features(X, none=True)
     voted = counts.any(axis=1)
     X, counts, tau = X[voted], counts[voted], tau[voted]
     (m, which), q = np.unique(counts.sum(axis=1), return_inverse=True), X.shape[1] + 1

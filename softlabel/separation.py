@@ -1,13 +1,14 @@
 """Data for which logistic regression has no answer: separated labels, and features without full rank."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softlabel.fits import Separation
-from softlabel.validation import Array, align, as_features, as_votes
+from softlabel.validation import Array, align, as_features, as_votes, listed
 
+Separation = Literal["none", "quasi", "complete"]
+FEW = 10  # features, among which those that are needed to separate the labels are looked for
 ROUNDING = 1e-9  # of a margin, relative to the rule
 
 
@@ -48,7 +49,7 @@ def find_separation(X: ArrayLike, y_or_counts: ArrayLike, *, positive: object = 
     'none'
     """
     y_or_counts = align(X, y_or_counts, ("X", "y_or_counts"))
-    X, _ = as_features(X)
+    X, _ = as_features(X, none=True)
     return separation_of(X, as_votes(y_or_counts, X.shape[:1], positive))
 
 
@@ -60,6 +61,33 @@ def separation_of(X: Array, counts: Array) -> Separation:
     if not len(decided):
         return "none"
     return _by_least_squares(decided, split) or _by_programme(decided, split)
+
+
+def explain_separation(kind: Separation, X: Array, counts: Array, names: list[str]) -> str:
+    """Words for a warning that there is no fit, naming the features that separate the labels."""
+    return (
+        f"{kind} separation: {_separated_by(X, counts, names)} the labels apart without error, so the maximum likelihood "
+        "estimate does not exist and coef is only where the iteration stopped"
+    )
+
+
+def _separated_by(X: Array, counts: Array, names: list[str]) -> str:
+    """The features that separate the labels alone, or else those that only do so together, and the verb."""
+    positive, negative = X[counts[:, 0] > 0], X[counts[:, 1] > 0]
+    if not (len(positive) and len(negative)):
+        return "the intercept alone, since all votes are for one class, tells"
+    alone = (positive.min(axis=0) >= negative.max(axis=0)) | (positive.max(axis=0) <= negative.min(axis=0))
+    if alone.sum() == 1:
+        return f"the feature {names[int(alone.argmax())]!r} alone tells"
+    if alone.any():
+        return f"each of the features {listed(np.array(names, object)[alone])} tells"
+    together = list(range(len(names)))
+    for k in range(len(names)) if len(names) <= FEW else ():
+        fewer = [i for i in together if i != k]
+        if separation_of(X[:, fewer], counts) != "none":
+            together = fewer
+    named = f" {listed([names[i] for i in together])}" if len(together) <= 6 else ""
+    return f"the features{named} together tell"
 
 
 def _rows(X: Array) -> Array:
@@ -164,6 +192,13 @@ def design(X: Array) -> Array:
     """Standardised features with an intercept, (n, p + 1)."""
     centre, scale = centre_and_scale(len(X), *column_sums(X.T))
     return np.column_stack([np.ones(len(X)), (X - centre) / scale])
+
+
+def way_back(centre: Array, scale: Array) -> Array:
+    """Matrix (q, q) from coefficients of standardised features to coefficients of the features themselves."""
+    back = np.diag(np.r_[1.0, 1 / scale])
+    back[0, 1:] = -centre / scale
+    return back
 
 
 def explain_rank(X: Array, counts: Array, names: list[str]) -> str:

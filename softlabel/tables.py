@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.validation import Array, as_choice, listed, same
+from softlabel.validation import LARGEST, Array, as_choice, as_pandas, listed, not_among, places, same
 
 ROLES = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
 Codes = NDArray[np.intp]
@@ -17,7 +17,11 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VoteTable:
-    """Votes as codes into ``items`` and ``annotators``, one element a vote that counts."""
+    """Votes as codes into ``items`` and ``annotators``, one element a vote that counts.
+
+    ``annotators`` are those who have voted; ``n_silent`` more have a name in the table but no vote. ``labels`` are those that
+    occur, and those that a categorical or boolean column declares if that makes two.
+    """
 
     items: "pd.Index[Any]"
     annotators: "pd.Index[Any]"
@@ -29,6 +33,7 @@ class VoteTable:
     n_missing: int
     n_repeats: int
     n_contradictions: int
+    n_silent: int
 
     def count(self) -> tuple[Codes, Codes]:
         """Votes, and positive votes, on each item."""
@@ -43,6 +48,7 @@ def where(table: pd.DataFrame, name: str, k: int) -> str:
 
 def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable:
     """Votes from a long table (item, annotator, label), or from a wide one with an annotator in each column."""
+    votes = as_pandas(votes)
     if not isinstance(votes, pd.DataFrame):
         raise ValueError(f"votes must be a DataFrame, got {type(votes).__name__}")
     as_choice(repeats, "repeats", ("first", "keep"))
@@ -50,17 +56,20 @@ def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable
         raise ValueError(f"votes has no elements: its shape is {votes.shape}")
     columns = _long_columns(votes)
     values, item, items, annotator, annotators = _wide(votes) if columns is None else _long(votes, columns)
-    label, labels = pd.factorize(values)
+    label, found = pd.factorize(values)
+    labels = _with_declared(list(found), by_item(votes, "votes") if columns is None else votes[[columns["label"]]])
     there = label >= 0
-    is_positive = _which_positive(votes, 1 if columns else len(annotators), label, list(labels), positive)
+    is_positive = _which_positive(votes, 1 if columns else len(annotators), label, list(found), labels, positive)
 
     item, annotator, vote = item[there], annotator[there], is_positive[label[there]]
-    pair, _ = pd.factorize(item.astype(np.int64) * len(annotators) + annotator)
+    voted = np.unique(annotator)
+    annotator = np.searchsorted(voted, annotator)
+    pair, _ = pd.factorize(item.astype(np.int64) * len(voted) + annotator)
     again = pd.Series(pair).duplicated().to_numpy()
     keep = ~again if repeats == "first" else np.full(len(pair), True)
     return VoteTable(
         items=_plain(items),
-        annotators=_plain(annotators),
+        annotators=_plain(annotators)[voted],
         labels=[label.item() if isinstance(label, np.generic) else label for label in labels],
         item=item[keep],
         annotator=annotator[keep],
@@ -69,6 +78,7 @@ def read_votes(votes: pd.DataFrame, positive: object, repeats: str) -> VoteTable
         n_missing=int((~there).sum()),
         n_repeats=int(again.sum()),
         n_contradictions=int((vote[again] != vote[~again][pair[again]]).sum()),
+        n_silent=len(annotators) - len(voted),
     )
 
 
@@ -85,7 +95,7 @@ def _wide(votes: pd.DataFrame) -> Read:
 
 def _long(votes: pd.DataFrame, columns: dict[str, Hashable]) -> Read:
     for role in ("item", "annotator"):
-        _must_not_miss(votes[columns[role]], role, votes, "votes")
+        _must_name(votes[columns[role]], role, votes, "votes")
     return votes[columns["label"]], *pd.factorize(votes[columns["item"]]), *pd.factorize(votes[columns["annotator"]])
 
 
@@ -112,45 +122,80 @@ def _long_columns(votes: pd.DataFrame) -> dict[str, Hashable] | None:
 
 
 def by_item(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """A table with the items in its index, from a column of theirs if there is one."""
-    column = next((c for c in ROLES["item"] if c in table.columns), None)
-    _must_not_miss(table.index if column is None else table[column], "item", table, name)
-    return table if column is None else table.set_index(column).rename_axis("item")
+    """A table with the items in its index.
+
+    They are there already if it is named item or task, and then a column of the other name is like any other. Else they are
+    those of a column item or, without one, task; else those of the index, whatever its name.
+    """
+    if table.index.nlevels > 1:
+        raise ValueError(
+            f"{name} has an index of several levels ({listed(table.index.names)}): name the items by one column, 'item'"
+        )
+    names = [c for c in ROLES["item"] if c in table.columns]
+    if table.index.name in ROLES["item"]:
+        if table.index.name in names:
+            raise ValueError(f"{name} has both an index and a column named {table.index.name!r}: drop or rename one")
+        names = []
+    _must_name(table[names[0]] if names else table.index, "item", table, name)
+    return table.set_index(names[0]).rename_axis("item") if names else table
 
 
-def _must_not_miss(values: "pd.Index[Any] | pd.Series[Any]", role: str, table: pd.DataFrame, name: str) -> None:
+def _must_name(values: "pd.Index[Any] | pd.Series[Any]", role: str, table: pd.DataFrame, name: str) -> None:
+    """An error where names are missing, or are numbers that have lost their last digits."""
     missing = np.asarray(values.isna())
     if missing.any():
         raise ValueError(f"{where(table, name, int(missing.argmax()))}: the {role} is missing{_more(missing)}")
+    if pd.api.types.is_float_dtype(values.dtype):
+        large = np.abs(np.asarray(values, float)) > LARGEST
+        if large.any():
+            k = int(large.argmax())
+            raise ValueError(
+                f"{where(table, name, k)}: the {role} {listed(np.asarray(values)[[k]])} is a number of so many digits that "
+                f"others are rounded to the same one: read the column of the {role} as text{_more(large)}"
+            )
 
 
-def _more(wrong: Flags) -> str:
-    return f" ({wrong.sum()} such rows in all)" if wrong.sum() > 1 else ""
+def _more(wrong: Flags, what: str = "rows") -> str:
+    return f" ({wrong.sum()} such {what} in all)" if wrong.sum() > 1 else ""
 
 
-def _which_positive(votes: pd.DataFrame, width: int, label: Codes, labels: list[Any], positive: object) -> Flags:
-    """Which labels are the positive one; ``width`` entries stand in a row."""
-    if not labels:
+def _with_declared(found: list[Any], columns: pd.DataFrame) -> list[Any]:
+    """Labels that occur, and categories or truth values that columns declare beside, as long as they are two."""
+    declared: list[Any] = []
+    for dtype in columns.dtypes:
+        if isinstance(dtype, pd.CategoricalDtype):
+            declared += list(dtype.categories)
+        elif pd.api.types.is_bool_dtype(dtype):
+            declared += [True, False]
+    labels = list(dict.fromkeys([*found, *declared]))
+    return labels if len(labels) == 2 else found
+
+
+def _which_positive(
+    votes: pd.DataFrame, width: int, label: Codes, found: list[Any], labels: list[Any], positive: object
+) -> Flags:
+    """Which of the labels found are the positive one, which may be among the others; ``width`` entries stand in a row."""
+    if not found:
         raise ValueError("votes has no label at all: every one is missing")
-    if len(labels) > 2:
+    if len(found) > 2:
         times = np.bincount(label[label >= 0])
         rare = int(times.argmin())
         k = int((label == rare).argmax())
         raise ValueError(
-            f"votes has {len(labels)} different labels ({listed(labels)}): there must be two classes. The rarest, "
-            f"{labels[rare]!r} (votes: {times[rare]}), is first in {where(votes, 'votes', k // width)}; "
+            f"votes has {len(found)} different labels ({listed(found)}): there must be two classes. The rarest, "
+            f"{listed(found[rare:][:1])} (votes: {times[rare]}), is first in {where(votes, 'votes', k // width)}; "
             "mend it, recode it, or leave it empty (a missing vote)"
         )
-    is_positive = np.array([same(value, positive) for value in labels], dtype=bool)
-    if not is_positive.any():
-        raise ValueError(f"positive={positive!r} is not among the labels of votes ({listed(labels)})")
-    return is_positive
+    if not any(same(value, positive) for value in labels):
+        raise ValueError(not_among(positive, found, "votes"))
+    return np.array([same(value, positive) for value in found], dtype=bool)
 
 
 def read_features(
     features: pd.DataFrame, columns: Sequence[Hashable] | None, truth: object
 ) -> "tuple[pd.DataFrame, pd.Series[Any] | None]":
     """Features as floats, nan where missing, items in the index; and the truth, taken out of them if it is a column."""
+    features = as_pandas(features)
     if not isinstance(features, pd.DataFrame):
         raise ValueError(f"features must be a DataFrame, got {type(features).__name__}")
     X = by_item(features, "features")
@@ -158,8 +203,10 @@ def read_features(
     if twice.any():
         k = int(twice.argmax())
         first = int((X.index == X.index[k]).argmax())
+        hint = "" if X is features else "; items are named by a column here: if it is the index, name the index 'item'"
         raise ValueError(
-            f"item {X.index[k]!r} has two rows: {where(features, 'features', first)} and {where(features, 'features', k)}"
+            f"item {listed(X.index[[k]])} has two rows: {where(features, 'features', first)} and "
+            f"{where(features, 'features', k)}{hint}"
         )
     if not X.columns.is_unique:
         raise ValueError(f"features has more than one column named {X.columns[X.columns.duplicated()][0]!r}")
@@ -192,8 +239,8 @@ def _floats(column: "pd.Series[Any]", name: Hashable, features: pd.DataFrame) ->
     if wrong.any():
         k = int(wrong.argmax())
         raise ValueError(
-            f"{where(features, 'features', k)} (item {column.index[k]!r}), column {name!r} is {column.iloc[k]!r}: features "
-            f"must be finite numbers{_more(wrong)}"
+            f"{where(features, 'features', k)} (item {listed(column.index[[k]])}), column {name!r} is "
+            f"{listed(column.iloc[[k]])}: features must be finite numbers{_more(wrong)}"
         )
     return numbers
 
@@ -203,20 +250,42 @@ def read_truth(truth: "pd.Series[Any]", items: "pd.Index[Any]", labels: list[Any
     if not isinstance(truth, pd.Series):
         raise ValueError(f"truth must be the name of a column of features, or a Series by item, got {type(truth).__name__}")
     if truth.index.has_duplicates:
-        raise ValueError(f"truth has item {truth.index[truth.index.duplicated()][0]!r} more than once")
+        raise ValueError(f"truth has item {listed(truth.index[truth.index.duplicated()][:1])} more than once")
     known = truth.dropna()
-    strange = known.index.difference(items)
-    if len(strange):
-        raise ValueError(f"truth has item {strange[0]!r}, which is not in features")
+    strange = places(items, known.index) < 0
+    if strange.any():
+        raise ValueError(
+            f"truth has item {listed(known.index[strange][:1])}, which is not in features{_more(strange, 'items')}; its items "
+            f"are {listed(items)}"
+        )
     values = known.astype(object)
-    if values.isin(labels).all():
+    word, number = values.isin(labels), values.isin([0, 1, "0", "1"])
+    if word.all():
         answer = values.map(lambda value: same(value, positive))
-    elif values.isin([0, 1, "0", "1"]).all():
+    elif number.all():
+        _must_mean_one_thing(values, labels, positive)
         answer = values.isin([1, "1"])
     else:
-        k = int((~values.isin(labels)).to_numpy().argmax())
+        wrong = ~(word | number)
+        mixed = not wrong.any()  # each would do, but not both kinds
+        k = int((~word if mixed else wrong).to_numpy().argmax())
+        name, value = listed(values.index[[k]]), values.iloc[k]
+        blank = " (a text without a letter, which is not missing)" if isinstance(value, str) and not value.strip() else ""
+        other = f" and that of item {listed(values.index[word][:1])} {listed(values[word][:1])}" if mixed else ""
         raise ValueError(
-            f"truth of item {values.index[k]!r} is {values.iloc[k]!r}: it must be one of the labels of the votes "
-            f"({listed(labels)}), or 0 and 1, or empty where it is unknown"
+            f"truth of item {name} is {listed([value])}{blank}{other}: each must be one of the labels of the votes "
+            f"({listed(labels)}), or each 0 or 1, and None or nan where it is unknown"
         )
     return np.asarray(answer.astype(float).reindex(items))
+
+
+def _must_mean_one_thing(truth: "pd.Series[Any]", labels: list[Any], positive: object) -> None:
+    """Where truth is in 0 and 1 and votes are not, 1 is the positive class; not so if the votes' word for it is like 0."""
+    for label in labels:
+        number, what = (0, "positive") if same(label, positive) else (1, "negative")
+        if str(label).lower().removesuffix(".0") in (str(number), str(bool(number)).lower()):
+            raise ValueError(
+                f"truth of item {listed(truth.index[:1])} is {listed(truth[:1])}, where 1 would stand for the positive class, "
+                f"but the votes' label of the {what} class is {label!r}: write truth in the labels of the votes "
+                f"({listed(labels)})"
+            )

@@ -16,7 +16,7 @@ CACHE = 1 << 16  # numbers in an array that a core keeps at hand
 
 def blocks(n: int, width: int, least: int = 1) -> list[slice]:
     """Rows of an array in parts of at least so many rows that stay in a core's cache. They do not depend on the machine."""
-    size = max(least, CACHE // width)
+    size = max(least, CACHE // max(width, 1))
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 

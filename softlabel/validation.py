@@ -14,10 +14,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from softlabel.frames import align as align
+from softlabel.frames import as_pandas as as_pandas
+from softlabel.frames import listed as listed
+from softlabel.frames import places as places
+
 Array = NDArray[np.float64]
 NUMBER = (numbers.Number, np.bool_)  # NumPy does not call its booleans numbers
 MOST_VOTES = 10**7
 LARGEST = 2**53  # whole numbers above are not all floats
+SHARES = "and proportions must be given as counts of votes (or to SoftLabelClassifier, which takes shares with weights)"
 
 
 class SeparationWarning(UserWarning):
@@ -40,6 +46,7 @@ def as_numbers(values: ArrayLike, name: str, ndim: tuple[int, ...], *, copy: boo
 
     Without ``copy`` it may be the caller's own array: never write to it, nor keep it.
     """
+    values = as_pandas(values)
     labels = list(values.columns) if isinstance(values, pd.DataFrame) else None
     try:
         array = _real(values, copy, keep_float32)
@@ -88,15 +95,27 @@ def _describe(values: object) -> str:
 
 
 def as_features(
-    X: ArrayLike, name: str = "X", ndim: tuple[int, ...] = (2,), *, copy: bool = False, keep_float32: bool = False
+    X: ArrayLike, name: str = "X", ndim: tuple[int, ...] = (2,), *, keep_float32: bool = False, none: bool = False
 ) -> tuple[Array, list[str]]:
-    """Features as a float array, and the names of their columns; ``copy`` and ``keep_float32`` as in :func:`as_numbers`."""
-    array = as_numbers(X, name, ndim, copy=copy, keep_float32=keep_float32)
+    """Features as a float array, which may be the caller's own, and the names of their columns.
+
+    With ``none`` there may be no column at all, for a fit of the intercept alone.
+    """
+    X = as_pandas(X)
+    shape = np.shape(X) if none and isinstance(X, np.ndarray | pd.DataFrame) else (0,)
+    if len(shape) in ndim and shape[-1] == 0 and all(shape[:-1]):
+        return np.empty(shape), []
+    array = as_numbers(X, name, ndim, copy=False, keep_float32=keep_float32)
     if not isinstance(X, pd.DataFrame):
         return array, [f"x{k + 1}" for k in range(array.shape[-1])]
     names = pd.Index([str(label) for label in X.columns])
     if not names.is_unique:
         raise ValueError(f"{name} has more than one column named {names[names.duplicated()][0]!r}: names must differ")
+    if "intercept" in names:
+        raise ValueError(
+            f"{name} has a column named 'intercept', and each fit adds an intercept by itself: drop the column if it is "
+            "constant, give it another name if it is not"
+        )
     return array, list(names)
 
 
@@ -121,10 +140,8 @@ def as_labels_or_counts(y_or_counts: ArrayLike, shape: tuple[int, ...], positive
     if array.ndim == len(shape):
         if not ((array == 0) | (array == 1)).all():
             at = tuple(np.argwhere((array != 0) & (array != 1))[0])
-            raise ValueError(
-                f"{place('y', at)} is {array[at]:g}: labels must be 0 or 1 (1 is the positive class), or positive= must say "
-                "which of two labels is the positive class"
-            )
+            remedy = SHARES if 0 < array[at] < 1 else "or positive= must say which of two labels is the positive class"
+            raise ValueError(f"{place('y', at)} is {array[at]:g}: labels must be 0 or 1 (1 is the positive class), {remedy}")
     else:
         array = as_counts(array, "counts")
         if array.shape[-1] != 2:
@@ -161,11 +178,19 @@ def _is_positive(y: ArrayLike, ndim: int, positive: object) -> NDArray[np.bool_]
     elif y.dtype == bool:
         declared += [False, True]
     if not any(same(label, positive) for label in declared):
-        raise ValueError(
-            f"positive={positive!r} is not among the labels of y_or_counts ({listed(labels)}); if truly no item is positive, "
-            "give labels 0, or a pandas.Categorical that has it as a category"
-        )
+        raise ValueError(not_among(positive, labels, "y_or_counts"))
     return np.array([same(label, positive) for label in labels], dtype=bool)[code].reshape(y.shape)
+
+
+def not_among(positive: object, labels: Any, name: str) -> str:
+    """Words for a positive class that is neither among the labels nor declared; they may differ by their type alone."""
+    alike = [label for label in labels if str(label) == str(positive)]
+    if alike:
+        kinds = ("text", "not text") if isinstance(positive, str) else ("not text", "text")
+        hint = f"; it is {kinds[0]} and the label {kinds[1]}: write positive={listed(alike)}"
+    else:
+        hint = "; if truly none is positive, give a pandas.Categorical that has it as a category"
+    return f"positive={positive!r} is not among the labels of {name} ({listed(labels)}){hint}"
 
 
 def same(label: object, other: object) -> bool:
@@ -187,12 +212,6 @@ def _labels_that_are_no_numbers(y: ArrayLike, ndim: int) -> list[Any]:
     return [] if all(isinstance(label, NUMBER) for label in labels) else labels
 
 
-def listed(labels: Any) -> str:
-    """At most six labels in words, as Python shows them and not as NumPy does."""
-    shown = [repr(label.item() if isinstance(label, np.generic) else label) for label in list(labels)[:6]]
-    return ", ".join(shown) + (", ..." if len(labels) > 6 else "")
-
-
 def as_counts(counts: ArrayLike, name: str = "counts") -> Array:
     """Votes of each item for each of g >= 2 classes: whole numbers, not negative."""
     labels = list(counts.columns) if isinstance(counts, pd.DataFrame) else None
@@ -200,7 +219,7 @@ def as_counts(counts: ArrayLike, name: str = "counts") -> Array:
     wrong = (array < 0) | (array > LARGEST) | (array != np.floor(array))
     if wrong.any():
         at = tuple(np.argwhere(wrong)[0])
-        most = f" and at most {LARGEST}" if array[at] > LARGEST else ""
+        most = f" and at most {LARGEST}" if array[at] > LARGEST else f", {SHARES}" if 0 < array[at] < 1 else ""
         raise ValueError(f"{place(name, at, labels)} is {array[at]:g}: vote counts must be whole numbers of at least 0{most}")
     if array.shape[-1] < 2:
         raise ValueError(
@@ -329,24 +348,6 @@ def as_parameter(value: ArrayLike, name: str, scalar: bool) -> Array:
 
 def _first(array: Array, wrong: NDArray[np.bool_]) -> str:
     return f"{array[wrong].flat[0]:g}" if array.ndim == 0 else f"{array[wrong].flat[0]:g} at {np.argwhere(wrong)[0].tolist()}"
-
-
-def align(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> ArrayLike:
-    """``second`` in the row order of ``first`` where both are pandas objects; anything else comes back as it is."""
-    pandas_types = (pd.DataFrame, pd.Series)
-    if not (isinstance(first, pandas_types) and isinstance(second, pandas_types)) or first.index.equals(second.index):
-        return second
-    for name, thing in zip(names, (first, second)):
-        if not thing.index.is_unique:
-            twice = thing.index[thing.index.duplicated()][0]
-            raise ValueError(f"the index of {name} has {twice!r} more than once: rows cannot be matched to {names[1]}")
-    missing = first.index.difference(second.index, sort=False)
-    if len(missing):
-        raise ValueError(f"{names[1]} has no row for {missing[0]!r}, which is in the index of {names[0]}")
-    extra = second.index.difference(first.index, sort=False)
-    if len(extra):
-        raise ValueError(f"{names[1]} has a row for {extra[0]!r}, which is not in the index of {names[0]}")
-    return second.loc[first.index]
 
 
 def as_labellers_and_alpha0(m: ArrayLike, alpha0: ArrayLike) -> tuple[Array, Array]:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit
+from scipy.special import log_expit
 
-from softlabel.belief import Belief, Who, coordinates, cov_of_votes, nearest_cov, pairs_of_votes
+from softlabel.belief import Belief, cov_of_votes
 from softlabel.fits import LogisticRule
 from softlabel.logistic import fit_logistic
 from softlabel.separation import separation_of
-from softlabel.tables import read_votes
+from softlabel.two_way import Who, between_annotators, who_voted
 from softlabel.validation import (
     Array,
     align,
@@ -25,7 +25,6 @@ from softlabel.validation import (
     as_parameter,
     as_rng,
     as_whole,
-    listed,
 )
 
 FEW = 10  # true labels of a class, below which an answer has a reservation
@@ -59,7 +58,7 @@ class CombinedFit(LogisticRule):
         return np.sqrt(np.diag(self._cov))
 
     def __repr__(self) -> str:
-        return self.describe(f"{self.n_truths} true labels")
+        return self.describe(_several(self.n_truths))
 
 
 def fit_votes_and_truth(X: ArrayLike, counts: ArrayLike, truth: ArrayLike) -> CombinedFit:
@@ -303,7 +302,7 @@ def worth_of_votes(
     """
     given = X, counts
     X, counts, truth, _ = _arguments(X, counts, truth)
-    who = None if votes is None else _who_voted(votes, counts, *given)
+    who = None if votes is None else who_voted(votes, counts, *given)
     level, rng = as_level(level), as_rng(rng)
     known, voted = ~np.isnan(truth), counts.sum(axis=1) > 0
     if not known.any():
@@ -436,44 +435,23 @@ def _weights(known: NDArray[np.bool_], inclusion: ArrayLike | None) -> Array:
     return weight
 
 
-def _who_voted(votes: pd.DataFrame, counts: Array, *given: ArrayLike) -> Who:
-    """The votes of a long table, which must be those of ``counts``; X and counts as given tell what items are called."""
-    frames = [table for table in given if isinstance(table, pd.DataFrame)]
-    items = frames[0].index if frames else pd.RangeIndex(len(counts))
-    first = given[1].columns[0] if isinstance(given[1], pd.DataFrame) else 1
-    table = read_votes(votes, first if isinstance(first, str) else 1, "keep")
-    if not items.is_unique:
-        raise ValueError(
-            f"the index has item {listed(items[items.duplicated()][:1])} more than once: votes cannot be matched to it"
-        )
-    rows = items.get_indexer(table.items)
-    if (rows < 0).any():
-        raise ValueError(f"votes has item {listed(table.items[rows < 0][:1])}, but the items are {listed(items)}")
-    counted = np.zeros(counts.shape)
-    np.add.at(counted, (rows[table.item], 1 - table.positive), 1)
-    wrong = (counted != counts).any(axis=1)
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        there, here = (f"{a:g} positive and {b:g} negative" for a, b in (counted[k], counts[k]))
-        raise ValueError(f"votes has {there} votes on item {listed(items[[k]])}, but counts has {here} ones")
-    annotator = np.unique(table.annotator, return_inverse=True)[1]  # without those who have no vote
-    if not annotator.any():
-        raise ValueError("votes are all by one annotator: how annotators differ cannot be told from them")
-    return Who(rows[table.item], annotator, table.positive)
-
-
 def _reservations(
     X: Array, truth: Array, known: NDArray[np.bool_], voted: NDArray[np.bool_], who: Who | None
 ) -> tuple[str, ...]:
     y = truth[known]
-    found = [f"truth has only {k} true labels of class {c}" for c in (1, 0) if (k := int(np.sum(y == c))) < FEW]
+    found = [f"truth has only {_several(k)} of class {c}" for c in (1, 0) if (k := int(np.sum(y == c))) < FEW]
     if 0 < y.sum() < len(y) and separation_of(X[known], np.column_stack([y, 1 - y])) != "none":
         found.append("the features separate the true labels in truth: the scale is known by its prior alone")
     if outside := int(np.sum(known & ~voted)):
-        found.append(f"{outside} true labels in truth are on items without votes: they count as if chosen like the others")
+        are = "is on an item without votes: it counts" if outside == 1 else "are on items without votes: they count"
+        found.append(f"{_several(outside)} in truth {are} as if chosen like the others")
     if who is not None and (k := int(who.annotator.max()) + 1) < FEW:
         found.append(f"votes are by only {k} annotators: how much annotators differ is hardly known")
     return tuple(found)
+
+
+def _several(k: int) -> str:
+    return f"{k} true label{'s' if k != 1 else ''}"
 
 
 def _votes_rule(X: Array, counts: Array, who: Who | None = None) -> tuple[Array, Array]:
@@ -491,9 +469,5 @@ def _votes_rule(X: Array, counts: Array, who: Who | None = None) -> tuple[Array,
             "X has a column so small or so large that the variance of its coefficient is no number: change its unit"
         )
     if who is not None:
-        to_coef = coordinates(X, fit.coef)[0]
-        z = to_coef[:, :1].T + X @ to_coef[:, 1:].T
-        tau = expit(z[:, 1])
-        bread = np.linalg.pinv((z.T * (counts.sum(axis=1) * tau * (1 - tau))) @ z, hermitian=True) @ to_coef
-        cov = cov + bread.T @ nearest_cov(pairs_of_votes(z, tau, np.ones(len(z)), who).sum(axis=0)) @ bread
+        cov = cov + between_annotators(X, fit.coef, counts, who)
     return fit.coef, cov

@@ -63,6 +63,7 @@ NAMES = {
     "simulate_breast_cancer",
     "simulate_relative_efficiency",
     "split_budget",
+    "two_way_cov",
     "variance_inflation",
     "worth_of_votes",
 }
@@ -119,7 +120,9 @@ SIGNATURES = {
     softlabel.LogisticFit.stderr: "self, kind='sandwich'",
     softlabel.LogisticFit.posterior: "self, X",
     softlabel.LogisticFit.predict: "self, X",
-    softlabel.LogisticFit.summary: "self, kind='sandwich', level=0.95",
+    softlabel.LogisticFit.summary: "self, kind=None, level=0.95",
+    softlabel.LogisticFit.conf_int: "self, kind=None, level=0.95",
+    softlabel.two_way_cov: "fit, X, counts, votes",
     SoftLabelClassifier: "penalty=0.0",
     SoftLabelClassifier.fit: "self, X, y, sample_weight=None, truth=None",
     SoftLabelClassifier.score: "self, X, y, sample_weight=None",

@@ -58,6 +58,8 @@ CALLS = {
     "LogisticFit.cov": (FIT.cov, dict(kind="model")),
     "LogisticFit.stderr": (FIT.stderr, dict(kind="model")),
     "LogisticFit.summary": (FIT.summary, dict(kind="model", level=0.9)),
+    "LogisticFit.conf_int": (FIT.conf_int, dict(kind="model", level=0.9)),
+    "two_way_cov": (sl.two_way_cov, dict(fit=sl.fit_logistic(JUDGED, MARKS), X=JUDGED, counts=MARKS, votes=MARKED)),
     "fit_dirichlet_multinomial": (sl.fit_dirichlet_multinomial, dict(X=X, counts=C, max_iter=100, tol=1e-8)),
     "JointFit.posterior": (JOINT.posterior, dict(X=X)),
     "dm_logpmf": (sl.dm_logpmf, dict(counts=VOTES, tau=TAU, alpha0=2.0)),
@@ -300,7 +302,7 @@ BAD = {
             (MARKS[:, [0, 1, 1]], r"counts have shape \(40, 3\)"),
             (TRUE, "counts must be"),
         ]
-        for name in ("fit_votes_and_truth", "worth_of_votes")
+        for name in ("fit_votes_and_truth", "worth_of_votes", "two_way_cov")
     },
     **{
         (name, "truth"): [
@@ -310,7 +312,7 @@ BAD = {
             (list("01" * 20), "truth must hold the numbers 1 and 0, .* got list"),
             (np.array(list("01" * 20)), "truth must hold the numbers 1 and 0, .* got ndarray <U1$"),
         ]
-        for name in ("fit_votes_and_truth", "worth_of_votes")
+        for name in ("fit_votes_and_truth", "worth_of_votes", "two_way_cov")
     },
     ("worth_of_votes", "truth"): [(np.full(40, nan), "truth has no true label"), (put(TRUE, 3, 2), r"truth\[3\] is 2")],
     ("worth_of_votes", "inclusion"): [
@@ -319,6 +321,13 @@ BAD = {
         (0.5, r"inclusion has shape \(\)"),
         ("all", "inclusion must be"),
     ],
+    ("two_way_cov", "X"): [(JUDGED[:, ::-1], "fit is not the maximum likelihood fit of counts on X")],
+    ("two_way_cov", "fit"): [
+        (None, "fit must be a LogisticFit"),
+        (sl.fit_logistic(JUDGED[:, :1], MARKS), "X has the columns 'x1', 'x2', but fit those of 'x1'"),
+        (sl.fit_logistic(JUDGED, MARKS[:, ::-1]), "fit is not the maximum likelihood fit of counts on X"),
+    ],
+    ("two_way_cov", "votes"): [(None, "votes must be a DataFrame"), (MARKED.iloc[1:], "votes has .* but counts has")],
     ("worth_of_votes", "votes"): [
         (MARKED.to_numpy(), "votes must be a DataFrame, got ndarray"),
         (MARKED[1:], "votes has . positive and . negative votes on item 0, but counts has"),
@@ -464,11 +473,18 @@ def arguments_of(member):
     return inspect.signature(function).parameters if inspect.isfunction(function) else []
 
 
+INTERCEPT_ALONE = {"fit_logistic", "fit_logistic_batch", "find_separation", "fit_dirichlet_multinomial", "alpha0_interval"}
+
+
 def rows_of(name, argument):
+    if argument == "X" and name in INTERCEPT_ALONE:
+        return [row for row in FEATURES if getattr(row[0], "shape", None) != (6, 0)] + BAD.get((name, argument), [])
     if (name, argument) == ("pooled_efficiency", "alpha0"):
         return CONCENTRATION[2:]  # 0 stands for votes that always agree
     if (name, argument) == ("examine_labellers", "X"):  # which it does without
         return [row for row in BAD["X"] if row[0] is not None] + BAD[name, argument]
+    if name in ("LogisticFit.summary", "LogisticFit.conf_int") and argument == "kind":
+        return [row for row in BAD["kind"] if row[0] is not None] + [("profile", "kind='profile'.*firth")]  # None: the usual
     return BAD.get(argument, []) + BAD.get((name, argument), [])
 
 
@@ -646,7 +662,7 @@ def test_labels_of_any_kind_with_positive(kind):
     [
         (WORDS, "malignnt", "positive='malignnt'.*'benign', 'malignant'"),
         (["benign"] * 6, "malignant", "positive='malignant'.*Categorical"),  # a slip, or no positive item?
-        ([0] * 6, 1, "positive=1.*labels 0"),
+        ([0] * 6, 1, "positive=1.*pandas.Categorical"),
         (Y, "1", r"positive='1'.*\(0, 1\)"),
         (Y.astype(str), 1, r"positive=1.*\('0', '1'\)"),
         (Y, [0, 1], r"positive=\[0, 1\]"),

@@ -25,6 +25,7 @@ from softlabel import (
     worth_of_votes,
 )
 from softlabel.datasets import DataFileError
+from softlabel.two_way import coordinates, who_voted
 
 MODEL = TwoClassNormal.canonical(2.0, p=3)
 RULE = np.array([0.0, 2.0, 0.0, 0.0])
@@ -164,7 +165,7 @@ def test_modes_and_posterior_are_those_of_a_quadrature():
     drawn = np.concatenate([found.draw(np.random.default_rng(seed))[0] for seed in range(10)])
     np.testing.assert_allclose((drawn.mean(axis=0) - expected) / sd, 0, atol=0.05)  # some three standard errors
     np.testing.assert_allclose(drawn.std(axis=0), sd, rtol=0.05)
-    to_theta = belief.coordinates(X, votes.coef)[1]
+    to_theta = coordinates(X, votes.coef)[1]
     cov = found.coef_and_cov()[1]
     coefs = drawn @ found.to_coef
     np.testing.assert_allclose(np.cov(coefs.T), cov, rtol=0.2)  # Laplace's approximation
@@ -223,7 +224,7 @@ def test_coordinates_are_eta_and_what_is_uncorrelated_with_it():
     X, counts, _ = with_votes(300, 0, rule=np.array([1.0, 2.0, -1.0, 0.5]))
     X = X * [1e-3, 1, 50] + [5, 0, 1e3]
     coef = fit_logistic(X, counts).coef
-    to_coef, to_theta = belief.coordinates(X, coef)
+    to_coef, to_theta = coordinates(X, coef)
     z = to_coef[:, :1].T + X @ to_coef[:, 1:].T
     np.testing.assert_allclose(z[:, 1], coef[0] + X @ coef[1:], rtol=1e-9, atol=1e-9)
     scatter = np.cov(z[:, 1:].T, bias=True)
@@ -325,7 +326,7 @@ def as_table(who):
 
 def of_z(X, counts):
     fit = fit_logistic(X, counts)
-    to_coef = belief.coordinates(X, fit.coef)[0]
+    to_coef = coordinates(X, fit.coef)[0]
     return to_coef[:, :1].T + X @ to_coef[:, 1:].T
 
 
@@ -347,7 +348,7 @@ def test_that_covariance_is_what_estimates_vary_by():
     covs = belief.cov_of_votes(z, counts, 8, np.random.default_rng(0), who, 500)
     data = [with_annotators(500, 100, 8, seed=1000 + k)[:2] for k in range(400)]  # of 40 again
     coefs = fit_logistic_batch(np.array([X for X, _ in data]), np.array([counts for _, counts in data])).coef
-    to_theta = belief.coordinates(X, fit_logistic(X, counts).coef)[1]
+    to_theta = coordinates(X, fit_logistic(X, counts).coef)[1]
     simulated = np.var(coefs @ to_theta.T, axis=0) * 500
     np.testing.assert_allclose(np.diag(covs.mean(axis=0)), simulated, rtol=0.25)  # one standard error is 7%, and 500 are few
     assert simulated[0] > 2 * belief.cov_of_votes(z, counts, 8, np.random.default_rng(0)).mean(axis=0)[0, 0]
@@ -474,7 +475,7 @@ def test_whole_annotators_of_the_recidivism_data():
     except DataFileError as error:
         pytest.skip(f"needs the files of recidivism: {error}")
     X, counts = data.X.to_numpy(float), data.counts.to_numpy(float)
-    who = worth._who_voted(data.votes, counts, data.X, data.counts)
+    who = who_voted(data.votes, counts, data.X, data.counts)
     votes = fit_logistic(X, counts)
     single, by_item = votes.cov("model"), votes.cov("sandwich")
     two_way = worth._votes_rule(X, counts, who)[1] - by_item + single  # without what items share

@@ -16,7 +16,7 @@ from softlabel.logistic import fit_logistic
 from softlabel.report import parts, rivals
 from softlabel.report.result import VoteReport
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
-from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed, same
+from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed
 from softlabel.worth import FEW
 
 log = logging.getLogger(__name__)
@@ -195,7 +195,6 @@ def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", po
     items = pd.DataFrame({"votes": m, "positive": s, "status": status}, index=index)
     if labels is not None:
         items["truth"] = np.r_[read_truth(labels, X.index, table.labels, positive), np.full(len(extra), np.nan)]
-        _must_mean_one_thing(labels.dropna().astype(object), table.labels, positive)
     if (status[m > 0] == "no features").all():
         raise ValueError(
             f"no item of votes is in features: votes have items {listed(table.items[:3])}, features "
@@ -204,19 +203,6 @@ def _join(table: VoteTable, X: pd.DataFrame, labels: "pd.Series[Any] | None", po
     if not (status == "used").any():
         raise ValueError("no item has both a vote and all its features")
     return _Joined(table, items, row, X)
-
-
-def _must_mean_one_thing(truth: "pd.Series[Any]", words: list[Any], positive: object) -> None:
-    """Where truth is in other words than the votes, 1 is the positive class; not so if the votes' word for it is like 0."""
-    if truth.isin(words).all():
-        return
-    for word in words:
-        number, what = (0, "positive") if same(word, positive) else (1, "negative")
-        if str(word).lower().removesuffix(".0") in (str(number), str(bool(number)).lower()):
-            raise ValueError(
-                f"truth of item {truth.index[0]!r} is {truth.iloc[0]!r}, where 1 would stand for the positive class, but the "
-                f"votes' label of the {what} class is {word!r}: write truth in the labels of the votes ({listed(words)})"
-            )
 
 
 def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:

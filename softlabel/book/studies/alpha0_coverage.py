@@ -17,13 +17,16 @@ KINDS = {
     (25, 1, 2, 2, 0.5): (0.5, 5, np.inf),
     (30, 3, 5, 5, 0.5): (5,),
     (80, 3, 5, 5, 0.5): (0.5, 5, np.inf),
+    (300, 3, 2, 2, 0.5): (0.5, 5, np.inf),
     (300, 3, 5, 5, 0.5): (5,),
+    (300, 3, 20, 20, 0.5): (0.5, 5, np.inf),
     (200, 20, 5, 5, 0.5): (0.5, 5),
-    (440, 20, 5, 5, 0.5): (0.5, 5),
-    (840, 40, 5, 5, 0.5): (0.5, 5),
+    (440, 20, 5, 5, 0.5): (0.5, 5, np.inf),
+    (840, 40, 5, 5, 0.5): (0.5, 5, np.inf),
     (250, 50, 5, 5, 0.5): (0.5, 5),
-    (500, 3, 5, 5, 0.04): (0.5, 5),
-    (500, 10, 1, 20, 0.5): (0.5, 5),
+    (500, 3, 5, 5, 0.04): (0.5, 5, np.inf),
+    (1500, 3, 5, 5, 0.04): (0.5, 5, np.inf),
+    (500, 10, 1, 20, 0.5): (0.5, 5, np.inf),
     (1050, 100, 5, 5, 0.5): (0.5, 5),
 }
 CELLS = [
@@ -46,10 +49,18 @@ def draw(n: int, p: int, m: int, m_tenth: int, share: float, alpha0: float, rng:
     return X, sample_votes(np.column_stack([expit(eta), expit(-eta)]), numbers, alpha0, rng).astype(float)
 
 
+def by_bootstrap(counts: Array, tau: Array, rng: np.random.Generator) -> tuple[float, float]:
+    try:
+        return alpha0_interval(counts, tau, method="bootstrap", n_resamples=200, rng=rng)
+    except ValueError:
+        return np.nan, np.nan
+
+
 def cell(n: int, p: int, m: int, m_tenth: int, share: float, alpha0: float, seed: int) -> dict[str, float]:
     """Tables whose interval holds alpha0, by method, and whose estimate is above it; tables without a fit are drawn anew.
 
-    The bootstrap has 200 resamples; "fixed" is the likelihood that takes the fitted coefficients as known.
+    The bootstrap has 200 resamples, and no interval where nearly all give the same; "fixed" is the likelihood that takes the
+    fitted coefficients as known.
     """
     rng = np.random.default_rng([n, p, m_tenth, *np.array([share, alpha0]).view(np.uint64), seed])
     held: list[list[bool]] = []
@@ -64,7 +75,7 @@ def cell(n: int, p: int, m: int, m_tenth: int, share: float, alpha0: float, seed
             continue
         tau = fit.posterior(X)
         ends = (
-            alpha0_interval(counts, tau, method="bootstrap", n_resamples=200, rng=rng),
+            by_bootstrap(counts, tau, rng),
             likelihood_interval(VoteTerms(counts, tau).log_likelihood, 0.95),
             likelihood_interval(adjusted_likelihood(counts, tau, X), 0.95),
         )

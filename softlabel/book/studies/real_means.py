@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from softlabel.belief import coordinates
 from softlabel.book.real_votes import LOADERS, limit_errors, load
 from softlabel.logistic import fit_logistic
 from softlabel.overdispersion import estimate_alpha0
+from softlabel.two_way import coordinates
 from softlabel.validation import Array
 
 RESAMPLES = 1000

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softlabel.belief import coordinates
 from softlabel.book.real_votes import LOADERS, Source, learn, load, samples, truths_of
 from softlabel.logistic import fit_logistic
+from softlabel.two_way import coordinates
 from softlabel.validation import Array
 from softlabel.vote_models import sample_votes
 from softlabel.worth import Estimate, TruthWarning, WorthOfVotes, choose_for_truth, worth_of_votes

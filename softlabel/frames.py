@@ -1,0 +1,50 @@
+"""Tables of other libraries as DataFrames, rows of two tables matched by their indices, and labels in words."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+
+def as_pandas(table: Any) -> Any:
+    """A table of polars, pyarrow or the like, known by its Arrow interface, as a DataFrame with its names; others as they are.
+
+    Its columns are read one by one through NumPy, which takes neither library.
+    """
+    if isinstance(table, pd.DataFrame | pd.Series | np.ndarray) or not hasattr(table, "__arrow_c_stream__"):
+        return table
+    names = getattr(table, "column_names", getattr(table, "columns", None))
+    return table if names is None else pd.DataFrame({name: np.asarray(table[name]) for name in names})
+
+
+def align(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> ArrayLike:
+    """``second`` in the row order of ``first`` where both are pandas objects; anything else comes back as it is."""
+    pandas_types = (pd.DataFrame, pd.Series)
+    if not (isinstance(first, pandas_types) and isinstance(second, pandas_types)) or first.index.equals(second.index):
+        return second
+    for name, other, thing in zip(names, names[::-1], (first, second)):
+        if not thing.index.is_unique:
+            twice = listed(thing.index[thing.index.duplicated()][:1])
+            raise ValueError(f"the index of {name} has {twice} more than once: rows cannot be matched to {other}")
+    rows, back = places(second.index, first.index), places(first.index, second.index)
+    if (rows < 0).any():
+        raise ValueError(f"{names[1]} has no row for {listed(first.index[rows < 0][:1])}, which is in the index of {names[0]}")
+    if (back < 0).any():
+        extra = listed(second.index[back < 0][:1])
+        raise ValueError(f"{names[1]} has a row for {extra}, which is not in the index of {names[0]}")
+    return second.iloc[rows]
+
+
+def places(index: "pd.Index[Any]", items: "pd.Index[Any]") -> NDArray[np.intp]:
+    """Where in a unique index the items are, -1 where they are not; so are all of a kind that pandas does not compare."""
+    try:
+        return index.get_indexer(items)
+    except (TypeError, ValueError, NotImplementedError, pd.errors.InvalidIndexError):  # such as an index of several levels
+        return np.full(len(items), -1)
+
+
+def listed(labels: Any) -> str:
+    """At most six labels in words, as Python shows them and not as NumPy does."""
+    shown = [repr(label.item() if isinstance(label, np.generic) else label) for label in list(labels)[:6]]
+    return ", ".join(shown) + (", ..." if len(labels) > 6 else "")
