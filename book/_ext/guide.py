@@ -91,8 +91,8 @@ def add_lines(app, doctree, page):
     if not page.startswith(NUMBERED):
         return
     for paragraph in doctree.findall(nodes.paragraph):
-        words = paragraph.astext()
-        if words.startswith(("You will be able to ", "You need ")) and isinstance(paragraph[0], nodes.strong):
+        bold = paragraph.next_node(nodes.strong)
+        if bold and bold.astext() in ("You will be able to", "You need") and paragraph.astext().startswith(bold.astext()):
             paragraph["classes"].append("objectives")
     top = doctree.next_node(nodes.section)
     first, *rest = head_line(app, doctree, page)
