@@ -15,7 +15,7 @@ from sphinx.util.logging import getLogger
 
 from softlabel.book import reading
 
-NUMBERED = ("book/paper/", "book/beyond/", "book/practice/")
+NUMBERED = ("book/paper/", "book/beyond/", "book/practice/", "book/closing")
 
 
 @cache
