@@ -129,11 +129,23 @@ def test_a_change_that_changes_no_row_is_confirmed_by_some_of_them(small, tmp_pa
         alpha0_coverage, "cell", lambda seed, n, **kind: {"value": n + seed / 7 * (1 + 1e-4 * (seed == changed))}
     )
     path.write_text(text.replace(present, "0123456789abcdef"))
-    with pytest.raises(ValueError, match=r"row \d+: value was .* and is .* now: run the study"):
+    with pytest.raises(ValueError, match=r"alpha0_coverage.csv, 25, .*: value was .* and is .* now: run the study"):
         studies.confirm("alpha0_coverage", tmp_path, n_jobs=1)
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(ValueError, match="has not the rows of the study: run it"):
-        studies.confirm("alpha0_coverage", tmp_path, n_jobs=1)
+
+
+def test_rows_of_new_cells_are_left_to_a_run_and_those_of_old_ones_left_out(small, tmp_path, monkeypatch):
+    """Rows that stay are confirmed, and the file then holds what a run from the beginning would make."""
+    studies.run("alpha0_coverage", tmp_path, n_jobs=1)
+    path = tmp_path / "alpha0_coverage.csv"
+    path.write_text(path.read_text().replace("# code ", "# code 0"))
+    monkeypatch.setattr(alpha0_coverage, "CELLS", [*alpha0_coverage.CELLS[1:], alpha0_coverage.CELLS[0] | {"seed": 100}])
+    small[1].clear()
+    studies.confirm("alpha0_coverage", tmp_path, n_jobs=1)
+    assert len(path.read_text().splitlines()) == 2 + 5
+    studies.run("alpha0_coverage", tmp_path, n_jobs=1)
+    assert sorted(small[1]) == [1, 2, 3, 4, 5, 100]
+    rows = list(csv.DictReader(path.read_text().splitlines()[1:]))
+    assert [row["seed"] for row in rows] == ["1", "2", "3", "4", "5", "100"]
 
 
 def test_only_cells_that_are_new_are_computed(small, tmp_path, monkeypatch):

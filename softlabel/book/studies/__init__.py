@@ -67,12 +67,13 @@ def is_of_present_code(name: str, first: str) -> bool:
 def confirm(name: str, folder: Path = ROOT / "book" / "studies", n_jobs: int = -1) -> None:
     """After a change of code that should change no row, compute every twentieth again; the file says so if all are alike.
 
-    At least ten rows are, or all of a file that has fewer than twenty; with other code, others.
+    At least ten rows are, or all of a file that has fewer than twenty; with other code, others. Rows of cells that are gone are
+    left out, and those of new cells are left to ``run``.
 
     Raises
     ------
     ValueError
-        If a row differs by more than 1e-5 of a number, or if rows are missing: then ``run``.
+        If a row differs by more than 1e-5 of a number: then ``run``.
     """
     import joblib
 
@@ -81,23 +82,21 @@ def confirm(name: str, folder: Path = ROOT / "book" / "studies", n_jobs: int = -
     first, *lines = path.read_text("utf8").splitlines(keepends=True)
     if is_of_present_code(name, first):
         return
-    names, *stored = csv.reader(lines)
-    if [list(map(_text, cell.values())) for cell in study.CELLS] != [row[: len(study.CELLS[0])] for row in stored]:
-        raise ValueError(f"{path.name} has not the rows of the study: run it")
+    names, *rows = csv.reader(lines)
+    cells = {tuple(map(_text, cell.values())): cell for cell in study.CELLS}
+    stored = {key: row for row in rows if (key := tuple(row[: len(study.CELLS[0])])) in cells}
     present = head(name).split()[-1]
     step = max(1, min(20, len(stored) // 10))
-    which = range(int(present, 16) % step, len(stored), step)
-    results = joblib.Parallel(n_jobs)(joblib.delayed(study.cell)(**study.CELLS[k]) for k in which)
-    for k, result in zip(which, results, strict=True):
-        row = [*map(_text, study.CELLS[k].values()), *map(_text, result.values())]
-        for column, old, new in zip(names, stored[k], row, strict=True):
+    again = list(stored)[int(present, 16) % step :: step]
+    results = joblib.Parallel(n_jobs)(joblib.delayed(study.cell)(**cells[key]) for key in again)
+    for key, result in zip(again, results, strict=True):
+        for column, old, new in zip(names, stored[key], [*key, *map(_text, result.values())], strict=True):
             if old != new and not _close(old, new):
-                raise ValueError(f"{path.name}, row {k + 1}: {column} was {old} and is {new} now: run the study")
+                raise ValueError(f"{path.name}, {', '.join(key)}: {column} was {old} and is {new} now: run the study")
     made_by = first.split()[-1]
-    path.write_text(
-        f"# code {present}; {len(which)} of {len(stored)} rows computed again, all made by code {made_by}\n{''.join(lines)}",
-        "utf8",
-    )
+    with path.open("w", encoding="utf8") as file:
+        file.write(f"# code {present}; {len(again)} of {len(stored)} rows computed again, all made by code {made_by}\n")
+        csv.writer(file, lineterminator="\n").writerows([names, *stored.values()])
 
 
 def _close(old: str, new: str) -> bool:
