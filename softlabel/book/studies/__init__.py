@@ -67,8 +67,8 @@ def is_of_present_code(name: str, first: str) -> bool:
 def confirm(name: str, folder: Path = ROOT / "book" / "studies", n_jobs: int = -1) -> None:
     """After a change of code that should change no row, compute every twentieth again; the file says so if all are alike.
 
-    At least ten rows are, or all of a file that has fewer than twenty; with other code, others. Rows of cells that are gone are
-    left out, and those of new cells are left to ``run``.
+    At least ten rows are, or all of a file that has fewer than twenty; with other code, others. Rows of cells that are gone
+    are left out, and those of new cells are left to ``run``.
 
     Raises
     ------
