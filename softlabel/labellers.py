@@ -12,7 +12,7 @@ from softlabel.exchangeable import Panel, standardise
 from softlabel.labeller_search import Search, Seen
 from softlabel.labeller_words import SENTENCES
 from softlabel.tables import VoteTable, by_item, read_votes
-from softlabel.validation import Array, as_features, as_rng, listed
+from softlabel.validation import Array, as_features, as_pandas, as_rng, listed, places
 
 CONTESTED = 10  # items on which an annotator must have voted, and votes differ, for a z value
 LEAST = 1e-10  # probability of a class, and mass of a cell of a confusion matrix before it is normalised
@@ -339,12 +339,13 @@ def _features(X: ArrayLike | None, items: "pd.Index[Any]", in_order: bool) -> tu
     """Features in the order of the items, and their names; rows of an array may be in that order."""
     if X is None:
         return np.zeros((len(items), 0)), []
+    X = as_pandas(X)
     X = by_item(X, "X") if isinstance(X, pd.DataFrame) else X
     x, names = as_features(X)
     index = X.index if isinstance(X, pd.DataFrame) else items if in_order and len(x) == len(items) else pd.RangeIndex(len(x))
     if not index.is_unique:
         raise ValueError(f"X has item {index[index.duplicated()][0]!r} more than once")
-    row = index.get_indexer(items)
+    row = places(index, items)
     if (row < 0).any():
         few, missing = listed(index[:3]), items[row < 0]
         raise ValueError(
