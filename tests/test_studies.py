@@ -20,7 +20,7 @@ def test_a_file_is_of_the_present_code_and_whole(name):
     assert studies.is_of_present_code(name, first), "stale: make studies"
     cells = import_module(f"softlabel.book.studies.{name}").CELLS
     stored = [{key: row[key] for key in cell} for cell, row in zip(cells, csv.DictReader(rows), strict=True)]
-    assert stored == [{key: str(value) for key, value in cell.items()} for cell in cells], "unfinished: make studies"
+    assert stored == [{key: studies._text(value) for key, value in cell.items()} for cell in cells], "unfinished: make studies"
 
 
 def test_every_file_has_its_study_and_a_chapter_that_reads_it():
