@@ -182,18 +182,18 @@ def dawid_skene(
 
 
 class Finding(NamedTuple):
-    """One thing that :func:`examine_labellers` has found.
+    """One thing that :func:`~softlabel.examine_labellers` has found.
 
     Attributes
     ----------
     kind : str
-        What it is, as in the notes of :func:`examine_labellers`.
+        What it is, as in the notes of :func:`~softlabel.examine_labellers`.
     who : tuple
         Annotators whom it is about.
     feature : str or None
         The feature that it is about.
     size, share : float
-        How large it is, and how much of the table it is about: see the notes of :func:`examine_labellers`.
+        How large it is, and how much of the table it is about: see the notes of :func:`~softlabel.examine_labellers`.
     pvalue : float
         Chance of anything as strange by this step, if annotators are interchangeable (of the two for "no sign": the smaller).
     text : str
@@ -263,7 +263,7 @@ def examine_labellers(
     Parameters
     ----------
     votes : DataFrame or VoteTable
-        As in :func:`analyse_votes`, long or wide, or what :func:`softlabel.tables.read_votes` has made of it. Of repeated
+        As in :func:`analyse_votes`, long or wide, or what ``softlabel.tables.read_votes`` has made of it. Of repeated
         votes of an annotator on an item the first counts.
     X : (n, p) DataFrame or array_like, optional
         Features, with the items in the index or in a column ``item``; in an array, the items are 0, 1, ..., or those of a
