@@ -290,7 +290,7 @@ def examine_labellers(
     given the counts, from which come the chances here, by saddlepoint. They hold however badly a fit of the features does.
     All steps that accuse somebody have a chance of 1% together to do so falsely.
 
-    Kinds of findings, with their ``size`` (nan where there is none):
+    Kinds of findings, with their ``size`` (``nan`` where there is none):
 
     - "reversed", "guessing": an annotator; slope of the votes on what the others predict, where theirs is 1.
     - "leans": an annotator; distance from the others in log-odds.

@@ -136,8 +136,8 @@ def test_numbers_that_became_decimals_are_numbers_again(tmp_path):
 
 def test_decimals_that_have_lost_digits_are_refused():
     votes, features = in_words(lambda k: 10124420001034504343 + k)
-    with pytest.raises(ValueError, match=r"items of votes are decimal numbers of more than fifteen digits.*dtype=str"):
-        read(votes.assign(item=votes["item"].astype(float)), features)
+    with pytest.raises(ValueError, match="is a number of so many digits"):
+        analyse_votes(votes.assign(item=votes["item"].astype(float)), features, positive="yes")
 
 
 def test_numbers_in_one_table_and_text_in_the_other(tmp_path):
@@ -389,7 +389,7 @@ def test_votes_with_items_in_the_index_and_an_index_of_several_levels():
     votes, features = in_words()
     is_whole(read(votes.set_index("item"), features))
     for given in ((votes.set_index(["item", "annotator"]), features), (votes, pd.concat({"batch": features}))):
-        with pytest.raises(ValueError, match=r"(votes|features) has rows or columns with several levels of names"):
+        with pytest.raises(ValueError, match=r"(votes|features) has an index of several levels"):
             read(*given)
 
 

@@ -21,11 +21,11 @@ FORMULAS += ["experiments", "labellers", "exchangeable"]
 
 # Functions of these modules that state no formula of their own, and what they do instead.
 WITHOUT = {
-    "call another": "LogisticFit.cov alpha0_interval dm_logpmf estimate_alpha0 examine_labellers find_separation"
-    " overdispersion"
-    " prediction_band sample_probabilities sample_votes score_and_information two_way_cov",
+    "call another": "LogisticFit.cov agreement alpha0_interval coefficients dm_logpmf estimate_alpha0 examine_labellers"
+    " find_separation overdispersion prediction_band sample_probabilities sample_votes score_and_information two_way_cov",
     "search for the root or the maximum of another": "best_omega newton unexplained",
-    "arrange numbers": "Panel.cast Panel.m Panel.matrix Panel.n_items Panel.only Panel.s Panel.share Panel.total Panel.turned"
+    "arrange numbers": "describe spending without_features"
+    " Panel.cast Panel.m Panel.matrix Panel.n_items Panel.only Panel.s Panel.share Panel.total Panel.turned"
     " Panel.without Panel.without_feature Profile.of VoteTerms.parts centre_and_scale column_sums design later_classes"
     " nested_votes parts_of_votes product split_errors votes_in_order who_voted",
     "check, decide, show": "LabellerFindings.kinds LogisticRule.describe Profile.by_default advice as_memory explain_rank"
@@ -36,7 +36,7 @@ WITHOUT = {
 
 def functions():
     """Public functions and methods of the modules that state formulas."""
-    for name in (*FORMULAS, "report.parts"):
+    for name in (*FORMULAS, "report.parts", "report.buying", "report.items", "report.agreement"):
         module = importlib.import_module(f"softlabel.{name}")
         for thing in list(vars(module).values()):
             if getattr(thing, "__module__", "") != module.__name__ or getattr(thing, "__name__", "_").startswith("_"):

@@ -779,6 +779,12 @@ def embedded():
     return analyse_votes(wide, x.join(more), positive="yes", truth=truth), wide, x, truth
 
 
+@pytest.mark.parametrize("wrong", [0, 4, 40])
+def test_the_interval_of_a_rate_is_scipys(wrong):
+    ends = stats.binomtest(wrong, 40).proportion_ci(0.9, method="wilson")
+    np.testing.assert_allclose(parts.wilson(wrong / 40, 40, 0.9), (ends.low, ends.high), atol=1e-12)
+
+
 def test_embeddings_get_a_penalised_fit_that_says_so_and_no_interval():
     report, _, _, truth = embedded()
     assert report.penalised and report.coefficients.shape == (769, 1) and report.worth is None
@@ -1198,8 +1204,8 @@ def test_the_top_of_the_page_says_what_it_is_about_and_answers_three_questions()
 
 
 def test_every_chapter_that_is_named_is_there_under_its_title():
-    site = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["html"]["baseurl"]
-    assert f"{site}book/" == parts.BOOK
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+    assert site_address(config["repository"]["url"]) + "book/" == parts.BOOK
     for name, title in TITLES.items():
         assert f"\n# {title}\n" in (ROOT / "book" / f"{name}.md").read_text("utf8")
     sources = "".join(path.read_text("utf8") for path in (ROOT / "softlabel" / "report").glob("*.py"))

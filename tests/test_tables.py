@@ -109,9 +109,10 @@ DECLARED = pd.CategoricalDtype(["no", "yes"])
     ],
 )
 def test_votes_of_one_class_where_the_other_is_declared(votes, positive):
-    report = analyse_votes(votes, SIZE, positive=positive)
-    assert report.counted["votes used"] == 12 and report.items["positive"].sum() == (12 if positive == "no" else 0)
-    assert report.separation == "complete"
+    table = read_votes(votes, positive, "first")
+    assert len(table.positive) == 12 and table.positive.sum() == (12 if positive == "no" else 0)
+    with pytest.raises(ValueError, match=r"every vote on the items used is (not )?.*: features cannot tell apart what is all"):
+        analyse_votes(votes, SIZE, positive=positive)
 
 
 def test_a_long_column_declares_as_well_and_truth_may_use_the_word():
@@ -131,10 +132,10 @@ def test_a_positive_class_that_is_not_there():
         "it as a category"
     )
     numbers = WIDE.replace({"y": 1, "n": 0}).astype(int)
-    assert refused(numbers, positive="1").endswith(
-        "labels of votes (1, 0); it is text and the label not text: write positive=1"
-    )
-    assert refused(numbers.astype(str), positive=1).endswith("it is not text and the label text: write positive='1'")
+    for table, label in ((numbers, "1"), (numbers.astype(str), 1)):  # a report knows which is meant
+        with pytest.raises(ValueError, match=r"label(s| not)? text|the label text"):
+            read_votes(table, label, "first")
+        assert analyse_votes(table, SIZE, positive=label).items["positive"].sum() == 7
     assert analyse_votes(numbers, SIZE, positive=0).items["positive"].sum() == 5
 
 

@@ -54,7 +54,7 @@ def macros(translator):
     found = translator.config.mathjax3_config["tex"]["macros"]
     book = {"\\" + name: body[0] if isinstance(body, list) else body for name, body in found.items()}
     page = translator.builder.env.metadata[translator.builder.current_docname].get("math", {})
-    return json.dumps(BREAKS | book | page)
+    return json.dumps(BREAKS | (book or {}) | (page or {}))
 
 
 def rendered(translator, node, tex, display):

@@ -70,7 +70,8 @@ def analyse_votes(
         Long, a row a vote, with a column for each of item, annotator and label; or wide, an item in each row (by a column of
         theirs, or the index) and an annotator in each column; or ``count_columns``. A missing label is a missing vote. A file
         may be CSV with any separator and decimal sign, in UTF-8, UTF-16 or Latin-1, JSON (a list of records) or Parquet (needs
-        pyarrow); its cells are text, and NA, NaN, null and None stand for nothing. Tables of Polars and of Arrow will do.
+        pyarrow); its cells are text, and ``NA``, ``NaN``, ``null`` and ``None`` stand for nothing. Tables of
+        Polars and of Arrow will do.
     features : DataFrame or path
         An item in each row (by a column of theirs, or the index), and numbers. An item that lacks one is set aside and
         named. Rows of an item that are alike count once, so that a file of votes may hold the features too.

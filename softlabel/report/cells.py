@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from softlabel.report.files import Source
-from softlabel.validation import listed, same
+from softlabel.validation import same
 
 WHOLE = re.compile(r"[+-]?\d+\.0")
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?(e[+-]?\d+)?", re.IGNORECASE)
@@ -16,7 +16,8 @@ EXACT = 2**53  # whole numbers above are not all floats
 
 
 def is_text(values: Any) -> bool:
-    return bool(values.dtype == object or pd.api.types.is_string_dtype(values.dtype))
+    dtype = values.dtype.categories.dtype if isinstance(values.dtype, pd.CategoricalDtype) else values.dtype
+    return pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)
 
 
 def ids(values: Any, what: str, notes: list[str]) -> Any:
@@ -25,12 +26,7 @@ def ids(values: Any, what: str, notes: list[str]) -> Any:
         known = np.asarray(values[~np.asarray(values.isna())], float)
         if not len(known) or not (known == np.floor(known)).all():
             return values
-        if np.abs(known).max() > EXACT:
-            raise ValueError(
-                f"{what} are decimal numbers of more than fifteen digits, such as {listed(known[:1])}, which have lost some: "
-                "read them as text (dtype=str)"
-            )
-        return values.astype("Int64")
+        return values if np.abs(known).max() > EXACT else values.astype("Int64")  # larger ones are refused with their rows
     values = stripped(values, what, notes)
     if is_text(values):
         different = pd.unique(np.asarray(values.dropna(), object))
@@ -41,8 +37,10 @@ def ids(values: Any, what: str, notes: list[str]) -> Any:
 
 
 def stripped(values: Any, what: str, notes: list[str]) -> Any:
-    """Text without blanks around it."""
+    """Text without blanks around it; categories stay, unless one has blanks."""
     if isinstance(values.dtype, pd.CategoricalDtype):
+        if all(not isinstance(word, str) or word == word.strip() for word in values.dtype.categories):
+            return values
         values = values.astype(values.dtype.categories.dtype)
     if not is_text(values):
         return values

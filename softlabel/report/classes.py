@@ -11,8 +11,10 @@ from softlabel.tables import ROLES, VoteTable, read_votes
 from softlabel.validation import same
 
 MOST = 50  # classes
-OFTEN = 10  # votes for a label, or
+OFTEN = 10  # votes for a label, and
 SHARE = 0.01  # share of the votes, below which a third label is taken for a slip
+# Words that are no class.
+NONE = ("unsure", "skip", "skipped", "unknown", "-1", "?", "don't know", "cannot tell", "unclear", "n/a", "none")
 
 
 def cells(votes: pd.DataFrame) -> list[Any]:
@@ -32,8 +34,9 @@ def labels_of(votes: pd.DataFrame) -> "pd.Series[int]":
 
 
 def are_meant(labels: "pd.Series[int]") -> bool:
-    """Whether three labels or more are classes, and none of them a slip of the pen or a number of something."""
-    often = (labels >= OFTEN) | (labels >= SHARE * labels.sum())
+    """Whether three labels or more are classes, and none of them a slip of the pen, a number of something, or no label."""
+    named = np.array([str(label).lower() not in NONE for label in labels.index], bool)
+    often = (labels >= OFTEN) & (labels >= SHARE * labels.sum()) & named
     return 2 < len(labels) <= MOST and bool(often.all()) and labels.sum() >= OFTEN * len(labels)
 
 

@@ -71,7 +71,7 @@ class GoodnessOfFit(NamedTuple):
 class TruthTest(NamedTuple):
     """Score test of the votes' coefficients, up to a factor, on the true labels; how often the votes' rule is right.
 
-    ``statistic`` and ``pvalue`` are nan, and ``df`` is 0, where items are too few for the test to hold its level.
+    ``statistic`` and ``pvalue`` are ``nan``, and ``df`` is 0, where items are too few for the test to hold its level.
     """
 
     n_items: int

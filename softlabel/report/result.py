@@ -40,7 +40,7 @@ class VoteReport(Report):
         with weights 1 / phi.
     efficiency_direct : float
         The same as ``efficiency`` from the scatter of the votes alone: (det I^-1 / det C)^(1 / (p + 1)), where C is the
-        sandwich and I the information of one true label on each item; nan of a penalised fit.
+        sandwich and I the information of one true label on each item; ``nan`` of a penalised fit.
     promised : Interval
         ``efficiency`` times the number of items.
     goodness_of_fit : GoodnessOfFit

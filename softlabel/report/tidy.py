@@ -138,8 +138,8 @@ def _tidy_features(
 
 def _same_kind(votes: Source, features: Source, truth: object) -> object:
     """Items of both tables, and of the truth, as text where those of one table are text and those of the other are not."""
-    kinds = {is_text(_items(source.frame)) for source in (votes, features)}
-    if len(kinds) == 1:
+    both = [_items(source.frame) for source in (votes, features)]
+    if is_text(both[0]) == is_text(both[1]) or any(pd.api.types.is_float_dtype(items.dtype) for items in both):
         return truth
     for source in (votes, features):
         items = _items(source.frame)
@@ -171,10 +171,12 @@ def names(columns: Any, argument: str, frame: pd.DataFrame, name: str) -> list[H
 
 def _plain_frame(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """A table with one name for each column and each row; of a long one with its items in the index, these as a column."""
-    if frame.index.nlevels > 1 or frame.columns.nlevels > 1:
+    if frame.index.nlevels > 1:
         raise ValueError(
-            f"{name} has rows or columns with several levels of names: give them one, as reset_index does for rows"
+            f"{name} has an index of several levels ({listed(frame.index.names)}): name the items by one column, 'item'"
         )
+    if frame.columns.nlevels > 1:
+        raise ValueError(f"{name} has names of columns with several levels: give them one")
     if not frame.columns.is_unique:
         raise ValueError(f"{name} has more than one column named {frame.columns[frame.columns.duplicated()][0]!r}")
     long = any(_plain(column) in USUAL["label"] + ALIASES["label"] for column in frame.columns)
@@ -194,6 +196,8 @@ def find_column(frame: pd.DataFrame, role: str, given: Hashable, name: str) -> H
         return names([given], role, frame, name)[0]
     if role == "item" and _plain(frame.index.name) in USUAL[role] + ALIASES[role]:  # a column called task is something else
         return None
+    if name == "features" and "item" in frame.columns:  # and a task may be a feature
+        return "item"
     known = [column for column in frame.columns if _plain(column) in USUAL[role] + ALIASES[role]]
     if role == "item" and not known and "annotation_id" in frame.columns:  # of Label Studio
         known = [column for column in frame.columns if column == "id"]

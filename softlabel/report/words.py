@@ -150,8 +150,8 @@ def _alpha0_and_items(report: "VoteReport") -> list[str]:
         unsure = int((used["doubt"] > 0.1).sum())
         crossed = int(((used["given votes"] > 0.5) != (used["posterior"] > 0.5)).sum())
         said.append(
-            f"Of {unsure:,} item{'s' * (unsure != 1)} it is open, with a doubt of more than one in ten, what most of ever "
-            f"more votes would say. Of {crossed:,} votes and features together say something else than the features alone."
+            f"Of the items, {unsure:,} leave it open, with a doubt of more than one in ten, what most of ever more votes "
+            f"would say; on {crossed:,}, votes and features together say something else than the features alone."
         )
     return said
 
