@@ -1,0 +1,80 @@
+"use strict";
+
+{
+  const { INK, BLUE, ORANGE, PAPER, number, plot } = explore;
+
+  const DISTANCE = d3.range(5, 41).map((i) => i / 10);
+  const percents = d3.format(".0%");
+  const signed = d3.format("+.2f");
+  const points = (x) => (x < 0.00005 ? "none" : `${d3.format(".2f")(100 * x)} points`);
+  const cut = ([b0, b1]) => -b0 / b1;
+
+  explore.figures.flips = {
+    name: "Fitted curve and boundary from flipped labels and from posterior labels",
+    controls: {
+      e1: {
+        label: "flips in class 1", show: percents, stops: d3.range(0, 41, 2).map((i) => i / 100),
+      },
+      e2: {
+        label: "flips in class 2", show: percents, stops: d3.range(0, 41, 2).map((i) => i / 100),
+      },
+      prior1: {
+        label: "prior of class 1", show: percents, stops: d3.range(5, 96, 5).map((i) => i / 100),
+      },
+      delta: { label: "distance Δ", stops: DISTANCE },
+    },
+    start: { e1: 0.3, e2: 0.3, prior1: 0.5, delta: 2 },
+
+    draw({ e1, e2, prior1, delta }, width) {
+      const best = softlabel.trueLine(delta, prior1);
+      const fit = softlabel.flippedLine(delta, prior1, e1, e2);
+      const ys = d3.range(-5, 5.001, 0.05);
+      const curve = ([b0, b1]) => (y) => softlabel.posterior(b0 + b1 * y, 1);
+      const tau = curve(best);
+      return plot(width, {
+        height: 300,
+        x: { label: "feature y", domain: [-5, 5], ticks: d3.range(-4, 5, 2) },
+        y: { label: "probability of label 1", domain: [0, 1], ticks: [0, 0.5, 1] },
+        marks: [
+          Plot.ruleY([0.5], { strokeOpacity: 0.3 }),
+          Plot.ruleX([cut(best)], { stroke: BLUE, strokeWidth: 1.5, y1: 0, y2: 1 }),
+          Plot.ruleX([cut(fit)], {
+            stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6,4", y1: 0, y2: 1, clip: true,
+          }),
+          Plot.line(ys, {
+            x: ys, y: (y) => softlabel.flipped(tau(y), e1, e2), stroke: INK,
+            strokeWidth: 1.5, strokeDasharray: "2,4",
+          }),
+          Plot.line(ys, { x: ys, y: tau, stroke: BLUE, strokeWidth: 2.5 }),
+          Plot.line(ys, {
+            x: ys, y: curve(fit), stroke: ORANGE, strokeWidth: 2.5, strokeDasharray: "6,4",
+          }),
+          Plot.dot([[cut(best), 0.5]], { r: 5, fill: BLUE, stroke: PAPER, strokeWidth: 1.5 }),
+          Plot.dot([[cut(fit), 0.5]], {
+            r: 5, fill: ORANGE, stroke: PAPER, strokeWidth: 1.5, symbol: "diamond", clip: true,
+          }),
+        ],
+      });
+    },
+
+    key: [
+      ["line", "truth, and the fit to labels from the posterior"],
+      ["dotted", "share of flipped labels that say 1"],
+      ["dash2", "the fit to them"],
+    ],
+
+    say({ e1, e2, prior1, delta }) {
+      const best = softlabel.trueLine(delta, prior1);
+      const fit = softlabel.flippedLine(delta, prior1, e1, e2);
+      const wrong = prior1 * e1 + (1 - prior1) * e2;
+      const move = cut(fit) - cut(best);
+      const loss = softlabel.lineError(fit, delta, prior1) - softlabel.lineError(best, delta, prior1);
+      if (e1 + e2 === 0) return "No label is flipped: both fits are the truth.";
+      return `Flips: ${percents(wrong)} of the labels are wrong. The slope is `
+        + `${d3.format(".2f")(fit[1])} where the truth has ${number(delta)}, and the boundary `
+        + (Math.abs(move) < 0.005 ? "stays" : `moves by ${signed(move)}`)
+        + `; what the rule errs more than the best with any number of items: ${points(loss)}. `
+        + "Labels from the posterior: slope and boundary stay.";
+    },
+  };
+}
