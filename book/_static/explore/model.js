@@ -173,7 +173,7 @@ var softlabel = (function () {
      method on the mean score, by the trapezoid rule. */
   function flippedLine(delta, prior1, e1, e2) {
     const best = trueLine(delta, prior1);
-    const end = delta / 2 + 9;
+    const end = 9 + delta / 2;
     const n = 600;
     const nodes = Array.from({ length: n + 1 }, (_, i) => {
       const y = (2 * end * i) / n - end;
@@ -218,7 +218,7 @@ var softlabel = (function () {
 
   /* n items with their truth, and m votes on each, drawn from Pólya's urn. */
   function draw(random, n, delta, m, alpha0) {
-    const omega = 1 / alpha0;
+    const repeat = 1 / alpha0;
     return Array.from({ length: n }, () => {
       const truth = random() < 0.5 ? 1 : 0;
       const [u, y2] = normalPair(random);
@@ -226,7 +226,7 @@ var softlabel = (function () {
       const tau = posterior(y1, delta);
       let votes = 0;
       for (let i = 0; i < m; i++) {
-        if (random() * (1 + i * omega) < tau + votes * omega) votes += 1;
+        if (random() * (1 + i * repeat) < tau + votes * repeat) votes += 1;
       }
       return { y1, y2, truth, votes };
     });
@@ -368,8 +368,8 @@ var softlabel = (function () {
   return {
     votePmf, sharedDensity, relativeEfficiency, normalCdf, posterior, density,
     wrongAt, bayesError, wrongShare, items, fisherInformation, slopeCovariance,
-    spread, trueLine, lineError, flipped, flippedLine, generator,
-    normalPair, draw, fit, solve, excess, excessLimit, bothExcesses, ratioOfMeans, worth, bestRoot,
-    bestWhole, design, splitWorth, split,
+    spread, solve, trueLine, lineError, flipped, flippedLine, generator,
+    normalPair, draw, fit, excess, excessLimit, bothExcesses, ratioOfMeans,
+    worth, bestRoot, bestWhole, design, splitWorth, split,
   };
 })();

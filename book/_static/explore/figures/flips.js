@@ -6,7 +6,6 @@
   const DISTANCE = d3.range(5, 41).map((i) => i / 10);
   const percents = d3.format(".0%");
   const signed = d3.format("+.2f");
-  const points = (x) => (x < 0.00005 ? "none" : `${d3.format(".2f")(100 * x)} points`);
   const cut = ([b0, b1]) => -b0 / b1;
 
   explore.figures.flips = {
@@ -70,11 +69,11 @@
       const move = cut(fit) - cut(best);
       const loss = softlabel.lineError(fit, delta, prior1) - softlabel.lineError(best, delta, prior1);
       if (e1 + e2 === 0) return "No label is flipped: both fits are the truth.";
-      return `Flips: ${percents(wrong)} of the labels are wrong. The slope is `
-        + `${d3.format(".2f")(fit[1])} where the truth has ${number(delta)}, and the boundary `
+      return `Flips: ${percents(wrong)} of the labels are wrong. The more items, the nearer the slope comes to `
+        + `${d3.format(".2f")(fit[1])} (the true one is ${number(delta)}), the boundary `
         + (Math.abs(move) < 0.005 ? "stays" : `moves by ${signed(move)}`)
-        + `; what the rule errs more than the best with any number of items: ${points(loss)}. `
-        + "Labels from the posterior: slope and boundary stay.";
+        + (loss < 0.00005 ? ", and no error is left. " : `, and ${d3.format(".2f")(100 * loss)} points of error are left. `)
+        + "Labels from the posterior move neither.";
     },
   };
 }
