@@ -38,13 +38,13 @@
       });
       return plot(width, {
         height: Math.min(400, width),
-        x: { label: "first slope", domain: [1.7, 2.4], ticks: 6 },
-        y: { label: "second slope", domain: [-0.4, 0.2], ticks: 5 },
+        x: { label: "first slope", domain: [1.65, 2.45], ticks: 6 },
+        y: { label: "second slope", domain: [-0.4, 0.2], ticks: 4 },
         marks: [
           Plot.dot(ofTruth(circles), {
-            r: 2.5, stroke: ORANGE, strokeOpacity: 0.7, clip: true,
+            r: 2.5, stroke: ORANGE, strokeOpacity: 0.7,
           }),
-          Plot.dot(ofVotes(dots), { r: 2, fill: BLUE, fillOpacity: 0.7, clip: true }),
+          Plot.dot(ofVotes(dots), { r: 2, fill: BLUE, fillOpacity: 0.7 }),
           Plot.line(ofTruth(ring), { stroke: ORANGE, strokeWidth: 2.5, strokeDasharray: "6,4" }),
           Plot.line(ofVotes(ring), { stroke: BLUE, strokeWidth: 2.5 }),
           Plot.dot([SLOPES], { symbol: "plus", r: 8, stroke: INK, strokeWidth: 2 }),

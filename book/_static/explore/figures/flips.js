@@ -5,7 +5,7 @@
 
   const DISTANCE = d3.range(5, 41).map((i) => i / 10);
   const percents = d3.format(".0%");
-  const signed = d3.format("+.2f");
+  const two = d3.format(".2f");
   const cut = ([b0, b1]) => -b0 / b1;
 
   explore.figures.flips = {
@@ -30,15 +30,16 @@
       const ys = d3.range(-5, 5.001, 0.05);
       const curve = ([b0, b1]) => (y) => softlabel.posterior(b0 + b1 * y, 1);
       const tau = curve(best);
+      const cuts = [best, fit].map(cut).map((y) => (Math.abs(y) < 5 ? [[y, 0.5]] : []));
       return plot(width, {
         height: 300,
         x: { label: "feature y", domain: [-5, 5], ticks: d3.range(-4, 5, 2) },
         y: { label: "probability of label 1", domain: [0, 1], ticks: [0, 0.5, 1] },
         marks: [
           Plot.ruleY([0.5], { strokeOpacity: 0.3 }),
-          Plot.ruleX([cut(best)], { stroke: BLUE, strokeWidth: 1.5, y1: 0, y2: 1 }),
-          Plot.ruleX([cut(fit)], {
-            stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6,4", y1: 0, y2: 1, clip: true,
+          Plot.ruleX(cuts[0], { x: "0", stroke: BLUE, strokeWidth: 1.5, y1: 0, y2: 1 }),
+          Plot.ruleX(cuts[1], {
+            x: "0", stroke: ORANGE, strokeWidth: 1.5, strokeDasharray: "6,4", y1: 0, y2: 1,
           }),
           Plot.line(ys, {
             x: ys, y: (y) => softlabel.flipped(tau(y), e1, e2), stroke: INK,
@@ -48,9 +49,9 @@
           Plot.line(ys, {
             x: ys, y: curve(fit), stroke: ORANGE, strokeWidth: 2.5, strokeDasharray: "6,4",
           }),
-          Plot.dot([[cut(best), 0.5]], { r: 5, fill: BLUE, stroke: PAPER, strokeWidth: 1.5 }),
-          Plot.dot([[cut(fit), 0.5]], {
-            r: 5, fill: ORANGE, stroke: PAPER, strokeWidth: 1.5, symbol: "diamond", clip: true,
+          Plot.dot(cuts[0], { r: 5, fill: BLUE, stroke: PAPER, strokeWidth: 1.5 }),
+          Plot.dot(cuts[1], {
+            r: 5, fill: ORANGE, stroke: PAPER, strokeWidth: 1.5, symbol: "diamond",
           }),
         ],
       });
@@ -66,13 +67,13 @@
       const best = softlabel.trueLine(delta, prior1);
       const fit = softlabel.flippedLine(delta, prior1, e1, e2);
       const wrong = prior1 * e1 + (1 - prior1) * e2;
-      const move = cut(fit) - cut(best);
+      const places = [best, fit].map((b) => two(cut(b)));
       const loss = softlabel.lineError(fit, delta, prior1) - softlabel.lineError(best, delta, prior1);
       if (e1 + e2 === 0) return "No label is flipped: both fits are the truth.";
       return `Flips: ${percents(wrong)} of the labels are wrong. The more items, the nearer the slope comes to `
-        + `${d3.format(".2f")(fit[1])} (the true one is ${number(delta)}), the boundary `
-        + (Math.abs(move) < 0.005 ? "stays" : `moves by ${signed(move)}`)
-        + (loss < 0.00005 ? ", and no error is left. " : `, and ${d3.format(".2f")(100 * loss)} points of error are left. `)
+        + `${two(fit[1])} (the true one is ${number(delta)}), the boundary `
+        + (Math.abs(cut(fit) - cut(best)) < 0.005 ? `stays at ${places[0]}` : `moves from ${places.join(" to ")}`)
+        + (loss < 0.00005 ? ", and no error is left. " : `, and ${two(100 * loss)} points of error are left. `)
         + "Labels from the posterior move neither.";
     },
   };
