@@ -43,7 +43,7 @@
             thresholds: levels, pixelSize: 4,
             fill: BLUE, fillOpacity: 0.1, stroke: BLUE, strokeWidth: 1,
           }),
-          Plot.line([[1, 1], [100, 100]], { stroke: INK, strokeDasharray: "2,4" }),
+          Plot.line([[1, 1], [100, 100]], { stroke: INK, strokeDasharray: "6,4" }),
           Plot.text([[1, 1]], {
             text: ["m = α₀"], dx: 6, dy: -34, textAnchor: "start",
           }),
