@@ -580,12 +580,23 @@ def test_the_item_to_label_again_first_is_the_one_that_a_vote_would_settle():
     frame = items.describe(counts, tau, Interval(1.0, 0.5, 2), pd.Index(["contested", "open", "settled", "leading"]))
     assert frame.sort_values("relabel").index.tolist() == ["open", "contested", "leading", "settled"]
     assert frame["disagreement"].idxmax() == "contested"
-    now = np.maximum(frame["most"], 1 - frame["most"])
-    for k in range(4):  # by enumeration of the two answers
-        after = [stats.beta.sf(0.5, *(0.5 + counts[k] + more)) for more in ([1, 0], [0, 1])]
-        yes = (0.5 + counts[k, 0]) / (1 + counts[k].sum())
-        expected = yes * max(after[0], 1 - after[0]) + (1 - yes) * max(after[1], 1 - after[1]) - now.iloc[k]
-        assert items.gain_of_a_vote(counts, tau, 1.0)[k] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("tau1", [0.5, 0.8])
+@pytest.mark.parametrize("votes", [(25, 25), (1, 1), (4, 0), (1, 2), (0, 3), (30, 20)])
+def test_what_one_more_vote_is_good_for_by_enumeration(votes, tau1):
+    """At tau = .8 with votes 1 to 2 the likelier verdict changes with a yes, and a yes is not as likely as a no."""
+    counts, tau = np.array([votes], float), np.array([[tau1, 1 - tau1]])
+
+    def most(s, r):
+        return stats.beta.sf(0.5, tau1 + s, 1 - tau1 + r)
+
+    assert items.majority(counts, tau, 1.0)[0] == pytest.approx(most(*votes), rel=1e-9)
+    s, r = votes
+    yes = (tau1 + s) / (1 + s + r)
+    now, if_yes, if_no = (max(p, 1 - p) for p in (most(s, r), most(s + 1, r), most(s, r + 1)))
+    expected = yes * if_yes + (1 - yes) * if_no - now
+    assert items.gain_of_a_vote(counts, tau, 1.0)[0] == pytest.approx(expected, abs=1e-12)
 
 
 # ------------------------------------------------------------------ What to do next
@@ -596,6 +607,7 @@ UNEQUAL = np.array([1.0] * 9 + [50.0])
 
 def test_weights_make_up_for_unequal_numbers():
     """Nine items in ten have one vote and one has fifty: pooled .257 of a true label an item, weighted 1.00 (alpha0 = 1)."""
+    assert buying.weighted_efficiency(np.array([1.0, 9.0]), 2.0) == pytest.approx(3 * (1 / 3 + 9 / 11) / 2)
     assert buying.weighted_efficiency(UNEQUAL, 1.0) == pytest.approx(1.0961, abs=1e-4)
     assert efficiency_of(UNEQUAL, 1.0, np.ones(10)) == pytest.approx(pooled_efficiency(UNEQUAL, 1.0), rel=1e-12)
     rng = np.random.default_rng(0)
