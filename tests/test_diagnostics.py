@@ -12,6 +12,7 @@ from softlabel.vote_models import prediction_band, share_in_band
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
 COUNTS = np.array([[0, 3], [3, 0], [3, 0], [1, 2], [1, 2], [1, 2]])
 TAU = np.array([[0.1, 0.9], [0.8, 0.2], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8], [0.2, 0.8]])
@@ -185,7 +186,7 @@ def test_plot_of_votes_shows_points_mean_and_band(ax, alpha0, level):
 
 def test_the_plot_keeps_to_its_axes():
     before = plt.get_fignums()
-    axes = matplotlib.figure.Figure().subplots()
+    axes = Figure().subplots()
     assert plot_votes_against_expectation(COUNTS, TAU, 5.0, axes) is None
     assert axes.has_data() and plt.get_fignums() == before
 
@@ -195,7 +196,7 @@ def test_the_plot_keeps_to_its_axes():
 
 FUNCTIONS = {
     "average_posterior": average_posterior,
-    "plot_votes_against_expectation": lambda c, t: plot_votes_against_expectation(c, t, 5.0, matplotlib.figure.Figure().subplots()),
+    "plot_votes_against_expectation": lambda c, t: plot_votes_against_expectation(c, t, 5.0, Figure().subplots()),
     "share_in_band": lambda c, t: share_in_band(c, t, 5.0),
 }  # fmt: skip
 
