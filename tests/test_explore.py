@@ -4,22 +4,28 @@ The formulas in JavaScript are held against softlabel, SciPy and a brute-force
 search. Each comparison is shown wrong formulas too, and has to see them.
 """
 
+import copy
 import hashlib
 import json
 import re
+from collections import defaultdict
+from functools import cache
 from itertools import product
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pytest
-from conftest import ROOT
-from scipy import stats
+from bs4 import BeautifulSoup
+from conftest import ROOT, soup_of
+from measures import LOADED
+from scipy import special, stats
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
-from test_browser import look, resize
+from test_browser import in_all_modes, resize, too_wide, wait
 from test_chapters import Chapter
 
 import softlabel as sl
+from softlabel.book import claims
 
 FOLDER = ROOT / "book" / "_static" / "explore"
 MODEL = (FOLDER / "model.js").read_text("utf8")
@@ -27,10 +33,36 @@ FIGURES = {
     "fig-explore-votes": ["alpha0", "m", "tau"],
     "fig-explore-worth": ["alpha0", "m"],
     "fig-explore-noise": ["delta"],
+    "fig-explore-noise-front": ["delta"],
     "fig-explore-budget": ["alpha0", "price"],
     "fig-explore-split": ["alpha0", "price", "truth", "ceiling", "budget"],
+    "fig-explore-clouds": ["alpha0", "m"],
+    "fig-explore-flips": ["e1", "e2", "prior1", "delta"],
+    "fig-explore-sampling": ["alpha0", "m", "n"],
 }
 SLIDERS = [(figure, name) for figure, names in FIGURES.items() for name in names]
+PLACES = {
+    "index": ["fig-explore-noise-front"],
+    "paper/02_harmless_noise": ["fig-explore-noise"],
+    "paper/03_group_labels": ["fig-explore-votes"],
+    "paper/04_information": ["fig-explore-clouds"],
+    "paper/05_relative_efficiency": ["fig-explore-worth"],
+    "paper/06_simulation": ["fig-explore-sampling"],
+    "beyond/05_harmful_noise": ["fig-explore-flips"],
+    "practice/how_many": ["fig-explore-budget", "fig-explore-split"],
+}
+
+
+@cache
+def chapter(page):
+    return Chapter((ROOT / "book" / f"{page}.md").read_text("utf8"))
+
+
+def test_each_figure_has_its_page_and_its_file():
+    named = {page: re.findall(r"name: (fig-explore-\S+)", chapter(page).text) for page in PLACES}
+    assert named == PLACES
+    assert sorted(figure for figures in PLACES.values() for figure in figures) == sorted(FIGURES)
+    assert {path.stem for path in (FOLDER / "figures").glob("*.js")} == {figure.split("-")[2] for figure in FIGURES}
 
 
 VENDOR = FOLDER / "vendor"
@@ -60,7 +92,7 @@ def test_licences_of_the_versions_that_were_bundled():
 
 def test_libraries_hold_what_is_used_and_nothing_else():
     entry = (VENDOR / "entry.js").read_text("utf8")
-    figures = (FOLDER / "figures.js").read_text("utf8")
+    figures = "".join(path.read_text("utf8") for path in [FOLDER / "explore.js", *(FOLDER / "figures").glob("*.js")])
     for library in ("d3", "Plot"):
         (listed,) = re.findall(rf"globalThis\.{library} = {{ (.*) }};", entry)
         used = set(re.findall(rf"\b{library}\.(\w+)\(", figures))
@@ -84,6 +116,13 @@ class JavaScript:
         driver.get((folder / "a.html").as_uri())
         self.driver = driver
 
+    @classmethod
+    def of(cls, driver):
+        """Those of the page that is open."""
+        js = cls.__new__(cls)
+        js.driver = driver
+        return js
+
     def __call__(self, expression, **grids):
         """The expression over all combinations of values, as an array."""
         for name, values in reversed(grids.items()):
@@ -102,6 +141,10 @@ def check_votes(js):
         theirs = [[sl.dm_logpmf(votes, np.tile([t, 1 - t], (m + 1, 1)), a) for t in TAUS] for a in ALPHAS]
         np.testing.assert_allclose(ours, np.exp(theirs), rtol=1e-9)
         np.testing.assert_allclose(ours.sum(axis=-1), 1, rtol=1e-12)
+    p = np.linspace(0.002, 0.998, 41)
+    ours = js("softlabel.sharedDensity(p, tau, alpha0)", alpha0=ALPHAS[1:-2], tau=TAUS, p=p)
+    theirs = [[stats.beta.pdf(p, a * t, a * (1 - t)) for t in TAUS] for a in ALPHAS[1:-2]]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-300)
 
 
 def check_worth(js):
@@ -117,6 +160,8 @@ def check_normal(js):
     ours = js("softlabel.posterior(y, delta)", delta=DELTAS, y=y)
     theirs = [pair.posterior(y[:, None])[:, 0] for pair in pairs]
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    ours = js("softlabel.wrongAt(y, delta)", delta=DELTAS, y=y)
+    np.testing.assert_allclose(ours, [2 * pair.posterior(y[:, None]).prod(axis=1) for pair in pairs], rtol=1e-12)
     ours = js("softlabel.density(y, delta)", delta=DELTAS, y=y)
     theirs = [(stats.norm.pdf(y, d / 2) + stats.norm.pdf(y, -d / 2)) / 2 for d in DELTAS]
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
@@ -128,25 +173,141 @@ def check_normal(js):
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
+@cache
 def static_items(delta):
-    """Features and wrong labels, from the cell behind the static figure."""
-    page = Chapter((ROOT / "book" / "explore.md").read_text("utf8"))
-    (cell,) = (c.source for c in page.code if "Richtmyer" in c.source)
-    names = {"np": np, "sl": sl}
-    assert cell.count("delta, n = 2, 300\n") == 1
-    exec(cell.replace("delta, n = 2,", f"delta, n = {delta},"), names)
-    return names["Y"], names["wrong"]
+    """Features, truth and labels, from the cell behind the static figure."""
+    (cell,) = (c.source for c in chapter("paper/02_harmless_noise").code if "Richtmyer" in c.source)
+    names = {"np": np, "TwoClassNormal": sl.TwoClassNormal}
+    exec(cell, names)
+    return names["spread_items"](delta)
+
+
+def wrong_items(delta):
+    _, truth, label = static_items(delta)
+    return truth != label
+
+
+def test_the_front_page_draws_the_same_items():
+    (cell,) = (c.source for c in chapter("index").code if "evenly spread" in c.source)
+    names = {"np": np, "expit": special.expit}
+    exec(cell.partition("fig, axes")[0], names)
+    for ours, theirs in zip((names["Y"], names["truth"], names["label"]), static_items(2)):
+        np.testing.assert_allclose(ours, theirs @ [1, 1j] if theirs.ndim > 1 else theirs)
 
 
 def check_items(js):
     for delta in DELTAS:
         items = f"softlabel.items(300, {delta})"
-        Y, wrong = static_items(delta)
+        Y, wrong = static_items(delta)[0], wrong_items(delta)
         ours = js(f"{items}.map(d => [d.y1, d.y2])")
         np.testing.assert_allclose(ours, Y, rtol=1e-10, atol=1e-12)
         assert (js(f"{items}.map(d => d.label !== d.truth)") == wrong).all()
         # Evenly spread, they come close to the expected share.
         assert abs(wrong.mean() - js(f"softlabel.wrongShare({delta})")) < 0.03
+
+
+MODELS = [  # that of the chapter first
+    dict(mean1=[1.5, 0.5], mean2=[-0.5, 0.0], cov=[[1.0, 0.3], [0.3, 1.0]], prior1=0.4),
+    dict(mean1=[1.0, -0.5], mean2=[0.2, 0.7], cov=[[2.0, -0.4], [-0.4, 0.7]], prior1=0.8),
+]
+
+
+def check_clouds(js):
+    """Against the package's two kinds of information; the root of a covariance has it as its square."""
+    for given in MODELS:
+        fisher = sl.TwoClassNormal(**given).fisher_information()
+        information = f"softlabel.fisherInformation({json.dumps(given)})"
+        np.testing.assert_allclose(js(information), fisher, rtol=1e-9)
+        for m, alpha0 in product([1, 7, 30], [0.1, 2, 100]):
+            worth = f"softlabel.relativeEfficiency({m}, {alpha0})"
+            ours = js(f"softlabel.slopeCovariance({information}, {worth}, 1500)")
+            theirs = np.linalg.inv(sl.godambe_information(fisher, m, alpha0))[1:, 1:] / 1500
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+            root = js(f"softlabel.spread({json.dumps(ours.tolist())}, [[1, 0], [0, 1]])").T
+            np.testing.assert_allclose(root @ root.T, ours, rtol=1e-12)
+            np.testing.assert_allclose(
+                js(f"softlabel.solve({json.dumps(ours.tolist())}, [2, -1])"), np.linalg.solve(ours, [2, -1])
+            )
+
+
+FLIPS = list(product([0.5, 2, 4], [0.05, 0.5, 0.8], [0, 0.1, 0.4], [0, 0.3, 0.4]))
+
+
+def copies(e1, e2):
+    return lambda eta: e2 + (1 - e1 - e2) * special.expit(eta)
+
+
+def check_flips(js):
+    """The limit of the fit, and the error that it leaves."""
+    for delta, prior1, e1, e2 in FLIPS:
+        pair = sl.TwoClassNormal.canonical(delta, 1, prior1)
+        limit = sl.fit_limit(pair, copies(e1, e2))
+        line = f"softlabel.flippedLine({delta}, {prior1}, {e1}, {e2})"
+        np.testing.assert_allclose(js(line), limit.coef, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(js(f"softlabel.trueLine({delta}, {prior1})"), pair.coef, atol=1e-12)
+        ours = js(f"softlabel.lineError({line}, {delta}, {prior1})")
+        np.testing.assert_allclose(ours, pair.error_rate(limit.coef), rtol=1e-7)
+        eta = np.array([-3, 0, 1.5])
+        ours = js(f"softlabel.flipped(tau, {e1}, {e2})", tau=special.expit(eta))
+        np.testing.assert_allclose(ours, copies(e1, e2)(eta), rtol=1e-12)
+
+
+def data_sets(js, size, n, delta, m, alpha0, seed=1):
+    """Features, truth and votes of the data sets that the browser draws one after the other."""
+    given = f"{n}, {delta}, {m}, {alpha0 if np.isfinite(alpha0) else 'Infinity'}"
+    numbers = js(
+        f"(random => Array.from({{length: {size}}}, () => softlabel.draw(random, {given})"
+        f".map(d => [d.y1, d.y2, d.truth, d.votes])))(softlabel.generator({seed}))"
+    )
+    return numbers[..., :2], numbers[..., 2], np.stack([numbers[..., 3], m - numbers[..., 3]], -1)
+
+
+def excesses(Y, truth, votes, delta):
+    """What the package says of the same data: excess errors of both rules."""
+    pair = sl.TwoClassNormal.canonical(delta)
+    coef = [sl.fit_logistic_batch(Y, labels).coef for labels in (truth, votes)]
+    return np.stack([pair.error_rate(b) - pair.bayes_error() for b in coef], -1)
+
+
+def check_fits(js):
+    """Newton's method on the same numbers, the error rates of the rules, and the limit of their mean."""
+    for n, delta, m, alpha0 in [(60, 2, 1, 1), (100, 1, 5, 10), (500, 2, 30, np.inf)]:
+        Y, truth, votes = data_sets(js, 3, n, delta, m, alpha0)
+        for sample, z, counts in zip(Y, truth, votes):
+            items = json.dumps([dict(y1=y[0], y2=y[1], truth=t, votes=c[0]) for y, t, c in zip(sample.tolist(), z, counts)])
+            for count, of, labels in (("truth", 1, z), ("votes", m, counts)):
+                ours = js(f"softlabel.fit({items}, d => d.{count}, {of})")
+                np.testing.assert_allclose(ours, sl.fit_logistic(sample, labels).coef, rtol=1e-7, atol=1e-9)
+        given = f"{n}, {delta}, {m}, {alpha0 if np.isfinite(alpha0) else 'Infinity'}"
+        ours = js(
+            f"(random => [0, 1, 2].map(() => softlabel.bothExcesses(random, {given})))(softlabel.generator(1))",
+        )
+        np.testing.assert_allclose(ours, excesses(Y, truth, votes, delta), rtol=1e-6)
+    limits = [sl.TwoClassNormal.canonical(delta).excess_error() for delta in DELTAS]
+    np.testing.assert_allclose(js("softlabel.excessLimit(delta)", delta=DELTAS), limits, rtol=1e-9)
+    pairs = np.random.default_rng(1).exponential(size=(50, 2))
+    ours = js(f"(r => [r.first, r.second, r.ratio, r.se])(softlabel.ratioOfMeans({json.dumps(pairs.tolist())}))")
+    first, second = pairs.mean(axis=0)
+    se = stats.sem(pairs[:, 0] - first / second * pairs[:, 1]) / second
+    np.testing.assert_allclose(ours, [first, second, first / second, se], rtol=1e-12)
+
+
+def check_draws(js):
+    """The generator, the features, and the votes, against what they should be distributed as."""
+    uniform = js("(random => Array.from({length: 20000}, random))(softlabel.generator(5))")
+    assert stats.kstest(uniform, "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(uniform[1:], uniform[:-1])[0, 1]) < 0.03
+    for m, alpha0 in [(4, 0.5), (5, 10), (3, np.inf)]:
+        Y, truth, votes = (part[0] for part in data_sets(js, 1, 6000, 1.5, m, alpha0))
+        tau = sl.TwoClassNormal.canonical(1.5).posterior(Y)
+        away = Y - np.outer(truth - 0.5, [1.5, 0])
+        assert min(stats.kstest(away[:, k], "norm").pvalue for k in (0, 1)) > 1e-3
+        assert abs(truth.mean() - 0.5) < 0.03 and abs(np.corrcoef(away.T)[0, 1]) < 0.05
+        p = np.exp([sl.dm_logpmf(np.tile([k, m - k], (len(Y), 1)), tau, alpha0) for k in range(m + 1)]).T
+        hard = np.abs(tau[:, 0] - 0.5) < 0.25
+        for some in (hard, ~hard):
+            seen, wanted = np.bincount(votes[some, 0].astype(int), minlength=m + 1), p[some].sum(axis=0)
+            assert stats.chi2.sf(((seen - wanted) ** 2 / wanted).sum(), m) > 1e-4, (m, alpha0)
 
 
 def check_budget(js):
@@ -216,8 +377,7 @@ def check_curve(js):
 
 def test_curve_drawn_by_the_page():
     """The fractions in the cell behind the drawn figure are those of the script: both against the same grid."""
-    page = Chapter((ROOT / "book" / "explore.md").read_text("utf8"))
-    (cell,) = (c.source for c in page.code if "split_budget" in c.source)
+    (cell,) = (c.source for c in chapter("practice/how_many").code if "split_budget" in c.source)
     first, rest = cell.split("\n", 1)
     assert first.startswith("alpha0, price, truth, ceiling, budget =")
 
@@ -230,9 +390,11 @@ def test_curve_drawn_by_the_page():
     check_curve(drawn)
 
 
-@pytest.mark.parametrize(
-    "check", [check_votes, check_worth, check_normal, check_items, check_budget, check_design, check_split, check_curve]
-)
+CHECKS = [check_votes, check_worth, check_normal, check_items, check_clouds, check_flips, check_fits, check_draws]
+CHECKS += [check_budget, check_design, check_split, check_curve]
+
+
+@pytest.mark.parametrize("check", CHECKS)
 def test_formulas_are_those_of_the_package(driver, tmp_path, check):
     check(JavaScript(driver, tmp_path))
 
@@ -247,12 +409,34 @@ def test_formulas_are_those_of_the_package(driver, tmp_path, check):
         (check_worth, "(m - 1) / (1 + m / alpha0)", "(m - 1) / (1 + (m - 1) / alpha0)"),
         (check_worth, "1 + (m - 1)", "(m - 1)"),
         (check_normal, "expit(delta * y)", "expit(delta * y / 2)"),
+        (check_votes, "(b - 1) * Math.log1p(-p)", "b * Math.log1p(-p)"),
+        (check_votes, "logGamma(a) + logGamma(b)", "logGamma(a + b)"),
         (check_normal, "2 * posterior(y", "posterior(y"),
         (check_normal, "normalCdf(-delta / 2)", "normalCdf(-delta)"),
         (check_normal, "delta / 2 + 9", "delta / 2 + 2"),
         (check_normal, "(x * x) / k", "(x * x) / (k + 1)"),
         (check_items, "[2, 3, 5, 7]", "[2, 3, 5, 11]"),
         (check_items, "d < posterior(y1, delta)", "d > posterior(y1, delta)"),
+        (check_clouds, "(f1 * f2) / (f1 + f2)", "f1 * f2"),
+        (check_clouds, "inverse[i][j] / (factor * n)", "inverse[i][j] / n"),
+        (check_clouds, "inverse[i][j] / (factor * n)", "inverse[i - 1][j - 1] / (factor * n)"),
+        (check_clouds, "d - (b * b) / a", "d"),
+        (check_flips, "(1 - e1 - e2) * tau", "(1 - e1) * tau"),
+        (check_flips, "prior1 * miss(-1) + (1 - prior1) * miss(1)", "(miss(-1) + miss(1)) / 2"),
+        (check_flips, "Math.log(prior1 / (1 - prior1))", "Math.log((1 - prior1) / prior1)"),
+        (check_flips, "g1 += f * (q - t) * y", "g1 += f * (q - t)"),
+        (check_flips, "round < 50", "round < 2"),
+        (check_fits, "count(item) - m * t", "count(item) / m - t"),
+        (check_fits, "w = m * t * (1 - t);\n        const rest", "w = m * t;\n        const rest"),
+        (check_fits, "round < 30", "round < 3"),
+        (check_fits, "normalPdf(delta / 2) / delta", "normalPdf(delta) / delta"),
+        (check_fits, "(side * b0 - (b1 * delta) / 2) / size", "(side * b0 - b1 * delta) / size"),
+        (check_fits, "fit(items, (d) => d.votes, m)", "fit(items, (d) => d.votes, m + 1)"),
+        (check_fits, "(p[0] - ratio * p[1]) ** 2", "(p[0] - p[1]) ** 2"),
+        (check_draws, "(1 + i * repeat) < tau", "(1 + m * repeat) < tau"),
+        (check_draws, "tau + votes * repeat)", "tau)"),
+        (check_draws, "radius * Math.sin(angle)]", "radius * Math.cos(angle)]"),
+        (check_draws, "4294967296", "8589934592"),
         (check_budget, "Math.sqrt(alpha0 * price)", "Math.sqrt(alpha0 / price)"),
         (check_budget, "? m + 1 : m", "? m : m"),
         (check_budget, "budget / (price + m)", "budget / (price * m)"),
@@ -301,14 +485,41 @@ def test_what_the_page_says_to_look_for():
     assert not pays[product < 2 - 1e-9].any() and pays[product > 2 + 1e-9].all()
 
 
-# The page, opened as a file.
+# All figures on one page, which is opened as a file: quicker than eight chapters.
+
+
+@pytest.fixture(scope="module")
+def together(site, tmp_path_factory):
+    """A page of the site with nothing in its article but the figures of all pages."""
+    folder = site / "book" / "practice"
+    soup = BeautifulSoup((folder / "how_many.html").read_text("utf8"), "html.parser")
+    soup.head.insert(0, soup.new_tag("base", href=f"{folder.as_uri()}/"))
+    article = soup.find("article")
+    article.clear()
+    for place, figures in PLACES.items():
+        for figure in figures:
+            article.append(copy.copy(soup_of((site / "book" / f"{place}.html").read_text("utf8")).find(id=figure)))
+    path = tmp_path_factory.mktemp("together") / "all.html"
+    path.write_text(str(soup), "utf8")
+    return path.as_uri()
+
+
+def wake(driver, figures):
+    """The focus wakes a figure as well as its coming near."""
+    driver.execute_script(
+        "for (const id of arguments[0]) document.getElementById(id).dispatchEvent(new FocusEvent('focusin'))", list(figures)
+    )
+    names = ", ".join(f"#{figure}.explore-on" for figure in figures)
+    wait(driver, lambda d: len(d.find_elements(By.CSS_SELECTOR, names)) == len(figures))
 
 
 @pytest.fixture
-def page(site, driver):
-    """The browser with the page at 1,400 px."""
+def page(together, driver, request):
+    """The browser with that page at 1,400 px, and the figure of the test awake, or all."""
+    params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
     resize(driver, 1400)
-    driver.get((site / "book" / "explore.html").as_uri())
+    driver.get(together)
+    wake(driver, [params["figure"]] if "figure" in params else FIGURES)
     return driver
 
 
@@ -322,6 +533,15 @@ def state(driver, figure):
     }
 
 
+def number(text):
+    """What stands beside a slider."""
+    return np.inf if text == "∞" else float(text[:-1]) / 100 if text.endswith("%") else float(text)
+
+
+def values(driver, figure):
+    return list(map(number, state(driver, figure)["values"]))
+
+
 def slider(driver, figure, name):
     return driver.find_element(By.ID, f"{figure}-{name}")
 
@@ -330,27 +550,34 @@ def differing(before, after):
     return {key for key in before if before[key] != after[key]}
 
 
-@pytest.mark.parametrize("figure, name", SLIDERS)
-def test_slider_answers_keys(page, figure, name):
-    before = state(page, figure)
-    control = slider(page, figure, name)
-    control.send_keys(Keys.ARROW_RIGHT)
-    after = state(page, figure)
-    assert differing(before, after) == {"values", "sentence", "picture"}
-    control.send_keys(Keys.ARROW_LEFT)
-    assert differing(before, state(page, figure)) == set()
-    control.send_keys(Keys.END)
-    last = state(page, figure)
-    control.send_keys(Keys.HOME)
-    assert differing(last, state(page, figure)) >= {"values", "picture"}
+@pytest.mark.parametrize("figure", FIGURES)
+def test_sliders_answer_keys(page, figure):
+    for name in FIGURES[figure]:
+        before = state(page, figure)
+        control = slider(page, figure, name)
+        control.send_keys(Keys.ARROW_RIGHT)
+        assert differing(before, state(page, figure)) == {"values", "sentence", "picture"}, name
+        control.send_keys(Keys.ARROW_LEFT)
+        assert differing(before, state(page, figure)) == set()
+        control.send_keys(Keys.END)
+        last = state(page, figure)
+        control.send_keys(Keys.HOME)
+        assert differing(last, state(page, figure)) >= {"values", "picture"}
+        page.execute_script(
+            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))", control, middle(control)
+        )
 
 
-@pytest.mark.parametrize("figure, name", SLIDERS)
-def test_slider_answers_touch(page, figure, name):
-    before = state(page, figure)
-    control = slider(page, figure, name)
-    touch(page, control, 0.1, 0.9)
-    assert differing(before, state(page, figure)) == {"values", "sentence", "picture"}
+def middle(control):
+    return int(control.get_attribute("max")) // 2
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_sliders_answer_touch(page, figure):
+    for name in FIGURES[figure]:
+        before = state(page, figure)
+        touch(page, slider(page, figure, name), 0.1, 0.9)
+        assert differing(before, state(page, figure)) == {"values", "sentence", "picture"}, name
 
 
 def touch(driver, element, *xs, y=0.5):
@@ -394,31 +621,37 @@ def unanimous(m, tau, alpha0):
     return np.exp(sl.dm_logpmf(votes, tau, alpha0)).sum()
 
 
-def said_votes(alpha0, m, tau):
+def said_votes(driver, alpha0, m, tau):
     share = [f"{unanimous(m, tau, a):.0%}" for a in (alpha0, np.inf)]
     return [f"{m:g} labellers", f"α₀ = {alpha0:g}", f"τ₁ = {tau:g}", *share, f"{m * tau:.3g} positive"]
 
 
-def said_worth(alpha0, m):
+def said_worth(driver, alpha0, m):
     worth = f"{sl.relative_efficiency(m, alpha0):.3g} true labels"
     limit = f"{1 + alpha0:.3g}" if alpha0 < 99 else half_up(1 + alpha0)
     return [f"{m:g} labellers", f"α₀ = {alpha0:g}", worth, f"below {limit}."]
 
 
-def said_noise(delta):
+def said_noise(driver, delta):
     pair = sl.TwoClassNormal.canonical(delta)
     shares = f"{2 * pair.fisher_information()[0, 0]:.0%}", f"{pair.bayes_error():.0%}"
-    return [f"Δ = {delta:g}", *shares, f"items {static_items(delta)[1].sum()} are"]
+    return [f"Δ = {delta:g}", *shares, f"items {wrong_items(delta).sum()} are"]
 
 
-def said_budget(alpha0, price):
+def said_budget(driver, alpha0, price):
     m = np.arange(1, 1001)
     worth = 1000 / (price + m) * sl.relative_efficiency(m, alpha0)
     near = m[worth >= 0.95 * worth.max()]
     whole = sl.design_votes(budget=1000, cost_item=price, cost_vote=1, alpha0=alpha0)
     best = [f"ask {m[worth.argmax()]} labellers", f"worth {worth.max():.0f} true", f"against {worth[0]:.0f} with"]
     flat = f"From {near[0]} to {near[-1]} labellers"
-    return [*best, flat, f"{whole.n_items} item", f"with {whole.m} vote", f"worth {whole.worth:.1f} true"]
+    return [
+        *best,
+        flat,
+        f"{whole.n_items} item",
+        f"with {whole.m} vote",
+        f"worth {np.floor(10 * whole.worth + 0.5) / 10:.1f} true",
+    ]
 
 
 def half_up(x):
@@ -426,7 +659,7 @@ def half_up(x):
     return f"{np.floor(x + 0.5):,.0f}"
 
 
-def said_split(alpha0, price, truth, ceiling, budget):
+def said_split(driver, alpha0, price, truth, ceiling, budget):
     prices = dict(budget=budget, cost_item=price, cost_vote=1, cost_truth=truth, alpha0=alpha0)
     plan = sl.split_budget(**prices, ceiling=ceiling)
     bought = [f"{plan.n_items} item", f"with {plan.m} vote"] if plan.m else []
@@ -436,17 +669,65 @@ def said_split(alpha0, price, truth, ceiling, budget):
     return [f"A budget of {budget:,.0f} votes", *bought, *labels, f"worth {half_up(plan.worth)} true", alone, promised]
 
 
-SAID = dict(zip(FIGURES, [said_votes, said_worth, said_noise, said_budget, said_split]))
+def slopes_of(alpha0, m):
+    """Covariances of the two slopes in the chapter, from true labels and from votes."""
+    fisher = sl.TwoClassNormal(**MODELS[0]).fisher_information()
+    information = fisher, sl.godambe_information(fisher, m, alpha0)
+    return [np.linalg.inv(info)[1:, 1:] / 1500 for info in information]
 
 
-@pytest.mark.parametrize("figure, name", SLIDERS)
-def test_sentence_is_true(page, figure, name):
-    control = slider(page, figure, name)
-    for key in (Keys.NULL, Keys.ARROW_RIGHT, 5 * Keys.ARROW_LEFT):
-        control.send_keys(key)
-        shown = state(page, figure)
-        for words in SAID[figure](*map(float, shown["values"])):
-            assert words in shown["sentence"]
+def said_clouds(driver, alpha0, m):
+    truth, votes = (cov[0, 0] for cov in slopes_of(alpha0, m))
+    errors = f"{truth**0.5:.4f} from 1,500 true labels and {votes**0.5:.4f} from votes"
+    return [f"{m:g} labellers at α₀ = {alpha0:g}", f"leave {truth / votes:.3g} times the variance", errors]
+
+
+def said_flips(driver, e1, e2, prior1, delta):
+    pair = sl.TwoClassNormal.canonical(delta, 1, prior1)
+    limit = sl.fit_limit(pair, copies(e1, e2))
+    wrong = f"{prior1 * e1 + (1 - prior1) * e2 + 1e-9:.0%} of the labels are wrong"
+    best, fit = (-b[0] / b[1] + 1e-9 for b in (pair.coef, limit.coef))
+    moved = f"stays at {best:.2f}" if abs(fit - best) < 0.005 else f"moves from {best:.2f} to {fit:.2f}"
+    left = "no error is left." if limit.floor < 5e-5 else f"{100 * limit.floor:.2f} points of error are left."
+    return [wrong, f"comes to {limit.coef[1]:.2f} (the true one is {delta:g})", moved.replace("-", "−"), left]
+
+
+def seen_excesses(driver, alpha0, m, n, size):
+    """The excess errors of the data sets that the page has drawn, by the package."""
+    return excesses(*data_sets(JavaScript.of(driver), size, int(n), 2, int(m), alpha0), 2)
+
+
+def said_sampling(driver, alpha0, m, n):
+    said = state(driver, "fig-explore-sampling")["sentence"]
+    size = int(said.split()[0])
+    found = seen_excesses(driver, alpha0, m, n, size)
+    first, second = found.mean(axis=0)
+    se = stats.sem(found[:, 0] - first / second * found[:, 1]) / second
+    losses = f"lose {100 * first:.3f} points", f"an item {100 * second:.3f}."
+    promised = f"promises {sl.relative_efficiency(m, alpha0):.3g}."
+    return [
+        f"{size} data sets of {n:,.0f} items",
+        *losses,
+        f"ratio is {first / second:.2f}, with standard error {se:.2f};",
+        promised,
+    ]
+
+
+SAID = {
+    "votes": said_votes, "worth": said_worth, "noise": said_noise, "budget": said_budget, "split": said_split,
+    "clouds": said_clouds, "flips": said_flips, "sampling": said_sampling,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_sentences_are_true(page, figure):
+    for name in FIGURES[figure]:
+        control = slider(page, figure, name)
+        for key in (Keys.NULL, Keys.ARROW_RIGHT, 5 * Keys.ARROW_LEFT):
+            control.send_keys(key)
+            said = state(page, figure)["sentence"]
+            for words in SAID[figure.split("-")[2]](page, *values(page, figure)):
+                assert words in said, (name, said)
 
 
 def test_ends_that_are_easily_rounded_away(page):
@@ -464,60 +745,195 @@ def test_ends_that_are_easily_rounded_away(page):
     assert said.endswith("; with 1 vote each some of the budget would be left.")
 
 
+# What is drawn.
+
+
 def numbers(driver, selector, attribute):
     script = "return [...document.querySelectorAll(arguments[0])].map(e => Number(e.getAttribute(arguments[1])))"
     return np.array(driver.execute_script(script, selector, attribute))
 
 
+def data(driver, figure, selector, svg=1):
+    """Points of paths, or centres of marks, in the units of the axes."""
+    found = driver.execute_script(
+        "const [place, mark] = arguments, svg = document.querySelector(place);"
+        "const back = ([x, y]) => [svg.scale('x').invert(x), svg.scale('y').invert(y)];"
+        "const pairs = text => [...text.matchAll(/(-?[\\d.]+),(-?[\\d.]+)/g)].map(m => [+m[1], +m[2]]);"
+        "const at = e => e.tagName === 'path' ? pairs(e.getAttribute('transform') ?? e.getAttribute('d'))"
+        "  : e.tagName === 'line' ? [[+e.getAttribute('x1'), +e.getAttribute('y1')]]"
+        "  : [[+e.getAttribute('cx'), +e.getAttribute('cy')]];"
+        "return [...svg.querySelectorAll(mark)].map(e => at(e).map(back));",
+        f"#{figure} .explore-picture > svg:nth-of-type({svg})",
+        selector,
+    )
+    return [np.array(points, float) for points in found]
+
+
+def groups(driver, figure, kind, svg=1):
+    """Marks of one kind, group by group."""
+    place = f"#{figure} .explore-picture > svg:nth-of-type({svg}) [aria-label={kind}]"
+    tags = driver.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map(e => [...e.querySelectorAll('path, circle, line')].length)",
+        place,
+    )
+    found = data(driver, figure, f"[aria-label={kind}] :is(path, circle, line)", svg)
+    return [np.concatenate(found[sum(tags[:k]) : sum(tags[: k + 1])]) if n else np.empty((0, 2)) for k, n in enumerate(tags)]
+
+
 def test_bars_and_rings_are_as_high_as_the_probabilities(page):
     figure = "fig-explore-votes"
-    slider(page, figure, "alpha0").send_keys(Keys.ARROW_RIGHT)
-    alpha0, m, tau = map(float, state(page, figure)["values"])
+    slider(page, figure, "alpha0").send_keys(3 * Keys.ARROW_RIGHT)
+    alpha0, m, tau1 = values(page, figure)
     k = np.arange(m + 1)
-    votes, tau = np.column_stack([k, m - k]), np.tile([tau, 1 - tau], (len(k), 1))
+    votes, tau = np.column_stack([k, m - k]), np.tile([tau1, 1 - tau1], (len(k), 1))
     height = numbers(page, f"#{figure} [aria-label=bar] rect", "height")
     p = np.exp(sl.dm_logpmf(votes, tau, alpha0))
     np.testing.assert_allclose(height / height.sum(), p, atol=1e-6)
-    bottom = numbers(page, f"#{figure} [aria-label=rule] line", "y1")
+    bottom = numbers(page, f"#{figure} svg:nth-of-type(2) [aria-label=rule] line", "y1")
     ring = bottom - numbers(page, f"#{figure} [aria-label=dot] circle", "cy")
     p = np.exp(sl.dm_logpmf(votes, tau, np.inf))
     np.testing.assert_allclose(ring / ring.sum(), p, atol=1e-6)
+    (area,) = groups(page, figure, "area")
+    top = area[:997]
+    np.testing.assert_allclose(
+        top[:, 1], np.minimum(stats.beta.pdf(top[:, 0], alpha0 * tau1, alpha0 * (1 - tau1)), 5), atol=0.02
+    )
+    slider(page, figure, "alpha0").send_keys(Keys.END)
+    assert [rule[0, 0] for rule in groups(page, figure, "rule")[:2]] == pytest.approx([tau1] * 2)
 
 
 def test_cursor_and_number_are_where_the_sliders_say(page):
-    svg = "document.querySelector('#fig-explore-worth svg')"
+    figure = "fig-explore-worth"
     for key in (Keys.NULL, 3 * Keys.ARROW_RIGHT):
-        slider(page, "fig-explore-worth", "m").send_keys(key)
-        alpha0, m = map(float, state(page, "fig-explore-worth")["values"])
-        place = page.execute_script(f"return [{svg}.scale('x').apply({m}), {svg}.scale('y').apply({alpha0})]")
-        dot = [numbers(page, "#fig-explore-worth [aria-label=dot] circle", f"c{axis}")[0] for axis in "xy"]
-        np.testing.assert_allclose(dot, place, atol=0.01)
-        texts = page.find_elements(By.CSS_SELECTOR, "#fig-explore-worth svg text")
-        number = f"{sl.relative_efficiency(m, alpha0):.3g}"
-        assert number in [text.text for text in texts]
+        slider(page, figure, "m").send_keys(key)
+        alpha0, m = values(page, figure)
+        table, star, cursor = groups(page, figure, "dot")
+        np.testing.assert_allclose(cursor, [[m, alpha0]], rtol=1e-3)
+        np.testing.assert_allclose(table, [[m, a] for m in (5, 10, 50) for a in (1, 10, 100, 1000)], rtol=1e-3)
+        np.testing.assert_allclose(star, [[7, claims.claim("gastro.alpha0.truth").value]], rtol=1e-3)
+        texts = page.find_elements(By.CSS_SELECTOR, f"#{figure} svg text")
+        assert f"{sl.relative_efficiency(m, alpha0):.3g}" in [text.text for text in texts]
 
 
-def test_there_are_as_many_crosses_as_wrong_labels(page):
-    figure = "fig-explore-noise"
+@pytest.mark.parametrize("figure", ["fig-explore-noise", "fig-explore-noise-front"])
+def test_marks_are_the_items_by_label_and_truth(page, figure):
     for key in (Keys.NULL, 5 * Keys.ARROW_LEFT):
         slider(page, figure, "delta").send_keys(key)
-        (delta,) = map(float, state(page, figure)["values"])
-        marks = f"#{figure} [aria-label=dot]"
-        dots, crosses = page.find_elements(By.CSS_SELECTOR, marks)
-        wrong = static_items(delta)[1]
-        assert len(crosses.find_elements(By.TAG_NAME, "path")) == wrong.sum()
-        assert len(dots.find_elements(By.TAG_NAME, "circle")) == (~wrong).sum()
+        (delta,) = values(page, figure)
+        Y, _, label = static_items(delta)
+        wrong = wrong_items(delta)
+        marks = groups(page, figure, "dot", svg=2)
+        wanted = [Y[(label == value) & (wrong == false)] for false in (False, True) for value in (True, False)]
+        for ours, theirs in zip(marks, wanted, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=0.01)
+        (curve,) = groups(page, figure, "line")
+        tau = sl.TwoClassNormal.canonical(delta, 1).posterior(curve[:, :1])
+        np.testing.assert_allclose(curve[:, 1], 2 * tau.prod(axis=1), atol=0.002)
 
 
 def test_the_dot_is_on_top_of_the_curve(page):
     figure = "fig-explore-budget"
     for key in (Keys.NULL, 2 * Keys.ARROW_LEFT):
         slider(page, figure, "price").send_keys(key)
-        line = page.find_element(By.CSS_SELECTOR, f"#{figure} [aria-label=line] path")
-        points = re.findall(r"[ML,]([\d.]+),([\d.]+)", line.get_attribute("d"))
-        highest = min(np.array(points, float), key=lambda point: point[1])
-        dot = [numbers(page, f"#{figure} [aria-label=dot] circle", f"c{axis}")[0] for axis in "xy"]
-        np.testing.assert_allclose(dot, highest, atol=0.01)
+        (curve,), (dot,) = groups(page, figure, "line"), groups(page, figure, "dot")
+        np.testing.assert_allclose(dot[0], curve[curve[:, 1].argmax()], rtol=1e-3)
+
+
+def test_ellipses_hold_what_the_information_says(page):
+    figure = "fig-explore-clouds"
+    slopes = sl.TwoClassNormal(**MODELS[0]).coef[1:]
+    for key in (Keys.NULL, 5 * Keys.ARROW_LEFT):
+        slider(page, figure, "m").send_keys(key)
+        covariances = slopes_of(*values(page, figure))
+        *clouds, cross = groups(page, figure, "dot")
+        np.testing.assert_allclose(cross, [slopes], atol=1e-3)
+        for cov, points, edge in zip(covariances, clouds, groups(page, figure, "line"), strict=True):
+            distance = [(d * np.linalg.solve(cov, d.T).T).sum(axis=1) for d in (edge - slopes, points - slopes)]
+            np.testing.assert_allclose(distance[0], stats.chi2.ppf(0.95, 2), rtol=0.02)
+            assert len(points) == 300 and 0.92 < (distance[1] < stats.chi2.ppf(0.95, 2)).mean() < 0.98
+            assert stats.kstest(distance[1], "chi2", (2,)).pvalue > 0.01
+
+
+def test_curves_and_boundaries_are_those_of_the_limit(page):
+    figure = "fig-explore-flips"
+    for name, key in (("e1", Keys.NULL), ("e2", Keys.HOME), ("prior1", 6 * Keys.ARROW_RIGHT)):
+        slider(page, figure, name).send_keys(key)
+        e1, e2, prior1, delta = values(page, figure)
+        pair = sl.TwoClassNormal.canonical(delta, 1, prior1)
+        fit = sl.fit_limit(pair, copies(e1, e2)).coef
+        share, truth, fitted = groups(page, figure, "line")
+        eta = pair.coef[0] + pair.coef[1] * share[:, 0]
+        np.testing.assert_allclose(share[:, 1], copies(e1, e2)(eta), atol=0.003)
+        np.testing.assert_allclose(truth[:, 1], special.expit(eta), atol=0.003)
+        np.testing.assert_allclose(fitted[:, 1], special.expit(fit[0] + fit[1] * fitted[:, 0]), atol=0.003)
+        cuts = [-b[0] / b[1] for b in (pair.coef, fit)]
+        np.testing.assert_allclose([rule[0, 0] for rule in groups(page, figure, "rule")[1:]], cuts, atol=0.01)
+        np.testing.assert_allclose([dot[0, 0] for dot in groups(page, figure, "dot")], cuts, atol=0.01)
+
+
+# The sampling distribution, and its buttons.
+
+SAMPLING = "fig-explore-sampling"
+
+
+def press(driver, name):
+    (button,) = (b for b in driver.find_elements(By.CSS_SELECTOR, f"#{SAMPLING} button") if b.text == name)
+    button.send_keys(Keys.ENTER)
+
+
+def drawn(driver):
+    return [sum(map(len, groups(driver, SAMPLING, "dot", svg))) for svg in (1, 2)]
+
+
+def test_dots_and_means_are_those_of_the_data(page):
+    press(page, "draw 20 data sets")
+    found = seen_excesses(page, *values(page, SAMPLING), 40)
+    limit = sl.TwoClassNormal.canonical(2).excess_error() / 500
+    for svg, limits in ((1, limit), (2, limit / sl.relative_efficiency(5, 10))):
+        dots = groups(page, SAMPLING, "dot", svg)[0]
+        bins = np.floor(10 * np.log10(100 * found[:, svg - 1]) + 1e-9)
+        np.testing.assert_allclose(sorted(10 * np.log10(dots[:, 0]) - 0.5), np.clip(sorted(bins), -35, 9), atol=0.02)
+        rows = defaultdict(list)
+        for x, y in dots:
+            rows[round(10 * np.log10(x) - 0.5)].append(y)
+        assert all(np.allclose(sorted(ys), np.arange(len(ys)) + 0.5, atol=0.05) for ys in rows.values())
+        rules = [rule[0, 0] for rule in groups(page, SAMPLING, "rule", svg)[:2]]
+        np.testing.assert_allclose(rules, [100 * limits, 100 * found[:, svg - 1].mean()], rtol=1e-3)
+
+
+def test_buttons_draw_run_stop_and_clear(page):
+    assert drawn(page) == [20, 20]
+    first = state(page, SAMPLING)
+    (once, run, clear) = page.find_elements(By.CSS_SELECTOR, f"#{SAMPLING} button")
+    touch(page, once, 0.5)
+    assert drawn(page) == [40, 40]
+    press(page, "run")
+    sentence = page.find_element(By.CSS_SELECTOR, f"#{SAMPLING} .explore-sentence")
+    assert run.text == "stop" and sentence.get_attribute("aria-live") == "off"
+    wait(page, lambda d: drawn(d)[0] >= 100)
+    press(page, "stop")
+    stopped = drawn(page)
+    assert run.text == "run" and sentence.get_attribute("aria-live") == "polite" and stopped[0] < 400
+    press(page, "clear")
+    assert drawn(page) == [0, 0] and "No data set" in sentence.text and "NaN" not in str(state(page, SAMPLING))
+    once.send_keys(Keys.SPACE)
+    assert state(page, SAMPLING) == first  # the same seed
+    press(page, "run")
+    wait(page, lambda d: not once.is_enabled())
+    assert drawn(page) == [400, 400] and run.text == "run" and clear.is_enabled()
+    ratio, se = map(float, re.search(r"ratio is ([\d.]+), with standard error ([\d.]+);", sentence.text).groups())
+    assert abs(ratio - sl.relative_efficiency(5, 10)) < 4 * se < 1.5
+    slider(page, SAMPLING, "n").send_keys(Keys.ARROW_LEFT)
+    assert drawn(page) == [20, 20] and once.is_enabled()
+
+
+def test_less_motion_shows_the_end_at_once(page):
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
+    try:
+        press(page, "run")
+        assert drawn(page) == [400, 400]
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 def test_sentences_at_the_ends(page):
@@ -531,15 +947,23 @@ def test_sentences_at_the_ends(page):
     assert "nobody to agree with" in state(page, "fig-explore-votes")["sentence"]
     slider(page, "fig-explore-worth", "m").send_keys(Keys.HOME)
     sentence = state(page, "fig-explore-worth")["sentence"]
-    assert sentence.startswith("1 labeller at α₀ = 5 is worth 1 true label. ")
+    assert sentence.startswith("1 labeller at α₀ = 3 is worth 1 true label. ")
     slider(page, "fig-explore-budget", "price").send_keys(Keys.HOME)
     sentence = state(page, "fig-explore-budget")["sentence"]
     assert "ask 1 labeller an item" in sentence and "against" not in sentence
-    for figure, name in SLIDERS:  # nothing undefined anywhere
-        for key in (Keys.HOME, Keys.END):
-            slider(page, figure, name).send_keys(key)
-            shown = state(page, figure)
-            assert not re.search("NaN|undefined|Infinity", str(shown))
+    slider(page, "fig-explore-clouds", "m").send_keys(Keys.HOME)
+    assert "their ratio is 1." in state(page, "fig-explore-clouds")["sentence"]
+    slider(page, "fig-explore-flips", "e1").send_keys(Keys.HOME)
+    slider(page, "fig-explore-flips", "e2").send_keys(Keys.HOME)
+    assert state(page, "fig-explore-flips")["sentence"].startswith("No label is flipped")
+
+
+@pytest.mark.parametrize("key", [Keys.HOME, Keys.END])
+def test_nothing_undefined_anywhere(page, key):
+    """One slider at an end after the other, so that all are there in the end."""
+    for figure, name in SLIDERS:
+        slider(page, figure, name).send_keys(key)
+        assert not re.search("NaN|undefined|Infinity", str(state(page, figure))), (figure, name)
 
 
 def test_a_screen_reader_finds_names_values_and_news(page):
@@ -555,39 +979,12 @@ def test_a_screen_reader_finds_names_values_and_news(page):
             own = f"output[for={figure}-{name}]"
             output = place.find_element(By.CSS_SELECTOR, own)
             assert control.get_attribute("aria-valuetext") == output.text
+        for button in place.find_elements(By.CSS_SELECTOR, ".explore button"):
+            assert button.aria_role == "button" and len(button.accessible_name) >= 3
 
 
-def shows(driver, figure):
-    """Which of the two figures is displayed."""
-    return driver.execute_script(
-        "const place = document.getElementById(arguments[0]);"
-        "const seen = e => e !== null && e.getBoundingClientRect().height > 100;"
-        "return [seen(place.querySelector('.explore')),"
-        " seen(place.querySelector(':scope > img'))];",
-        figure,
-    )
-
-
-@pytest.mark.parametrize("figure", FIGURES)
-def test_the_drawn_figure_is_printed(page, figure):
-    assert shows(page, figure) == [True, False]
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
-        assert shows(page, figure) == [False, True]
-    finally:
-        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-def test_without_javascript_the_drawn_figures_stand(site, driver):
-    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        driver.get((site / "book" / "explore.html").as_uri())
-        for figure in FIGURES:
-            place = driver.find_element(By.ID, figure)
-            assert not place.find_elements(By.CLASS_NAME, "explore")
-            assert place.find_element(By.TAG_NAME, "img").size["height"] > 100
-    finally:
-        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+def test_axe_finds_nothing(page):
+    assert [line for line in in_all_modes(page) if "explore" in line] == []
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -618,31 +1015,124 @@ def test_everything_drawn_can_be_seen(page, mode):
 
 
 @pytest.mark.parametrize("width", [390, 1400])
-def test_nothing_sticks_out(site, driver, width):
-    address = (site / "book" / "explore.html").as_uri()
-    assert look(driver, address, width) == []
+def test_nothing_sticks_out(together, driver, width):
+    resize(driver, width)
+    driver.get(together)
+    wake(driver, FIGURES)
     for figure, name in SLIDERS:
         for key in (Keys.HOME, Keys.END):
             slider(driver, figure, name).send_keys(key)
-            room, needed = driver.execute_script(
-                "const page = document.documentElement;return [page.clientWidth, page.scrollWidth];"
-            )
-            assert needed <= room, (figure, name)
+            assert too_wide(driver) == [], (figure, name)
+
+
+# The pages themselves, each opened as a file.
+
+
+def come_near(driver, figure):
+    driver.execute_script("document.getElementById(arguments[0]).scrollIntoView({behavior: 'instant'})", figure)
+    wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, f"#{figure}.explore-on"))
+
+
+def shows(driver, figure):
+    """Which of the two figures is displayed."""
+    return driver.execute_script(
+        "const place = document.getElementById(arguments[0]);"
+        "const seen = e => e !== null && e.getBoundingClientRect().height > 100;"
+        "return [seen(place.querySelector('.explore')),"
+        " seen(place.querySelector(':scope > img'))];",
+        figure,
+    )
+
+
+def fetched(driver):
+    """Files of the figures with sliders that a page has asked for."""
+    names = driver.execute_script("return [...document.querySelectorAll('script[src], link')].map(e => e.src ?? e.href)")
+    return {name.rpartition("_static/explore/")[2] for name in names if "_static/explore/" in name}
+
+
+COMMON = {"explore.css", "vendor/plot.min.js", "model.js", "explore.js"}
+FAR = """
+const figure = document.getElementById(arguments[0]);
+return [innerHeight, figure.getBoundingClientRect().top + scrollY];
+"""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_figure_wakes_near_the_reader_and_is_printed_as_drawn(site, driver, place):
+    """What is in view does not move meanwhile; two screens away nothing is loaded."""
+    resize(driver, 1400)
+    driver.get_log("browser")
+    driver.get((site / "book" / f"{place}.html").as_uri())
+    for figure in PLACES[place]:
+        height, top = driver.execute_script(FAR, figure)
+        if top > 2.2 * height and not fetched(driver):
+            assert shows(driver, figure) == [False, True]
+            driver.execute_script("scrollTo({top: arguments[0], behavior: 'instant'})", top - 1.9 * height)
+            marked = "return document.elementFromPoint(600, 300).getBoundingClientRect().top"
+            before = driver.execute_script(marked)
+            wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, f"#{figure}.explore-on"))
+            assert driver.execute_script(marked) == before
+        come_near(driver, figure)
+        assert shows(driver, figure) == [True, False]
+        assert len(driver.find_elements(By.CSS_SELECTOR, f"#{figure} .explore")) == 1
+    assert fetched(driver) == COMMON | {f"figures/{figure.split('-')[2]}.js" for figure in PLACES[place]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert [shows(driver, figure) for figure in PLACES[place]] == [[False, True]] * len(PLACES[place])
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place.startswith(("paper/04", "paper/05", "beyond"))])
+def test_a_first_visit_loads_nothing_for_what_is_far(served, driver, place):
+    resize(driver, 1400)
+    driver.get(f"{served}/book/{place}.html")
+    driver.execute_async_script("setTimeout(arguments[0], 300)")
+    assert fetched(driver) == set()
+
+
+def test_without_javascript_the_drawn_figures_stand(site, driver):
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        for page, figures in PLACES.items():
+            driver.get((site / "book" / f"{page}.html").as_uri())
+            for figure in figures:
+                place = driver.find_element(By.ID, figure)
+                assert not place.find_elements(By.CLASS_NAME, "explore")
+                assert place.find_element(By.TAG_NAME, "img").size["height"] > 100
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_a_file_that_does_not_come_leaves_the_drawn_figure(site, served, driver):
+    driver.execute_cdp_cmd("Network.enable", {})
+    driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/model.js"]})
+    try:
+        driver.get(f"{served}/book/practice/how_many.html")
+        driver.execute_async_script("setTimeout(arguments[0], 500)")
+        assert shows(driver, "fig-explore-budget") == [False, True]
+    finally:
+        driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
 
 
 def loaded(driver, site, address):
     """Files that a page loads."""
     driver.get(address)
-    names = driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
-    return {site / unquote(urlsplit(n).path)[1:] for n in names if n[:5] != "data:"}
+    names = driver.execute_async_script(LOADED)
+    return {site / unquote(urlsplit(n).path)[1:] for n in names}
 
 
-def test_the_page_is_light_and_others_pay_nothing(site, served, driver):
-    here, other = "book/explore.html", "book/references.html"
-    explore, plain = (loaded(driver, site, f"{served}/{p}") for p in (here, other))
-    extra = {path.name for path in explore - plain if "explore" in path.parts}
-    assert extra == {"plot.min.js", "model.js", "figures.js", "explore.css"}
-    assert not [path for path in plain if "explore" in path.parts]
-    files = {site / here} | explore
-    assert sum(p.stat().st_size for p in files) < 1_550_000
-    assert sum(p.stat().st_size for p in files - plain) < 680_000
+def test_the_figures_are_light_and_other_pages_pay_nothing(site, served, driver):
+    resize(driver, 1400)
+    plain = loaded(driver, site, f"{served}/book/references.html")
+    folder = site / "_static" / "explore"
+    assert not [path for path in plain if folder in path.parents]
+    extra = [path for path in loaded(driver, site, f"{served}/book/practice/how_many.html") if folder in path.parents]
+    assert len(extra) == len(COMMON) + 1  # the second is not near
+    assert sum(p.stat().st_size for p in extra) < 360_000
+
+
+def test_the_old_address_leads_to_the_calculators(site, driver):
+    driver.get((site / "book" / "explore.html").as_uri() + "#fig-explore-budget")
+    wait(driver, lambda d: d.current_url == (site / "book" / "practice" / "how_many.html").as_uri() + "#fig-explore-budget")

@@ -5,7 +5,7 @@ import re
 from docutils import nodes
 from sphinx.domains.std import StandardDomain
 
-PAGES = ("book/paper/", "book/beyond/", "book/practice/", "book/closing", "book/explore")
+PAGES = ("book/paper/", "book/beyond/", "book/practice/", "book/closing")
 GLOSSARY = "book/glossary"
 # Of these nothing is a plain sentence.
 APART = (

@@ -13,6 +13,41 @@ for (const box of document.querySelectorAll(".bd-article :is(figure, .katex-disp
   document.fonts.ready.then(update);
 }
 
+// A figure named fig-explore-NAME, or fig-explore-NAME-PLACE, becomes one with sliders when a reader comes near it or gives
+// it the focus. Until then, and if a file does not come, the drawn one stands there; a page without one loads nothing.
+{
+  const folder = new URL("explore/", document.currentScript.src);
+  const asked = {};
+  const load = (name) => (asked[name] ??= new Promise((resolve, reject) => {
+    const style = name.endsWith(".css");
+    const element = document.createElement(style ? "link" : "script");
+    if (style) element.rel = "stylesheet";
+    element[style ? "href" : "src"] = new URL(name, folder).href;
+    element.addEventListener("load", resolve);
+    element.addEventListener("error", reject);
+    document.head.append(element);
+  }));
+  const start = async (figure) => {
+    const name = figure.id.split("-")[2];
+    await Promise.all(["explore.css", "vendor/plot.min.js", "model.js"].map(load));
+    await load("explore.js");
+    await load(`figures/${name}.js`);
+    explore.mount(figure, name);
+  };
+  const near = new IntersectionObserver(
+    (entries) => entries.forEach(({ isIntersecting, target }) => {
+      if (!isIntersecting) return;
+      near.unobserve(target);
+      start(target).catch(() => {});
+    }),
+    { rootMargin: "100% 0px" },
+  );
+  for (const figure of document.querySelectorAll("figure[id^=fig-explore-]")) {
+    near.observe(figure);
+    figure.addEventListener("focusin", () => start(figure).catch(() => {}), { once: true });
+  }
+}
+
 // Paper is white: no light text on it.
 {
   const { dataset } = document.documentElement;

@@ -20,12 +20,32 @@ var softlabel = (function () {
     return p;
   }
 
+  /* Logarithm of the gamma function, after Lanczos (g = 7, nine terms). */
+  const LANCZOS = [
+    0.99999999999980993, 676.5203681218851, -1259.1392167224028,
+    771.32342877765313, -176.61502916214059, 12.507343278686905,
+    -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
+  ];
+  function logGamma(x) {
+    const t = x + 6.5;
+    const sum = LANCZOS.reduce((s, c, k) => s + c / (x - 1 + k));
+    return Math.log(Math.sqrt(2 * Math.PI) * sum) + (x - 0.5) * Math.log(t) - t;
+  }
+
+  /* Density of the probability p that the labellers of an item share. */
+  function sharedDensity(p, tau, alpha0) {
+    const [a, b] = [alpha0 * tau, alpha0 * (1 - tau)];
+    const beta = logGamma(a) + logGamma(b) - logGamma(alpha0);
+    return Math.exp((a - 1) * Math.log(p) + (b - 1) * Math.log1p(-p) - beta);
+  }
+
   /* What m votes are worth, in true labels. */
   const relativeEfficiency = (m, alpha0) => 1 + (m - 1) / (1 + m / alpha0);
 
   /* Standard normal distribution function: Marsaglia's series (2004), to
-     machine precision for |x| < 7. */
+     machine precision for |x| < 7, beyond which it is 0 or 1 to 12 digits. */
   function normalCdf(x) {
+    if (Math.abs(x) > 8) return x > 0 ? 1 : 0;
     let term = x;
     let sum = x;
     for (let k = 3; sum !== sum + term; k += 2) {
@@ -38,12 +58,13 @@ var softlabel = (function () {
   const normalPdf = (x) => Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI);
 
   /* Two normal classes at +-delta / 2 with equal priors: the posterior of
-     class 1 at y, the density of all items, and the two together. */
+     class 1 at y, and the density of all items. */
   const posterior = (y, delta) => expit(delta * y);
   const density = (y, delta) =>
     (normalPdf(y - delta / 2) + normalPdf(y + delta / 2)) / 2;
-  const wrongDensity = (y, delta) =>
-    2 * posterior(y, delta) * posterior(-y, delta) * density(y, delta);
+
+  /* Probability that a label drawn from the posterior at y is wrong. */
+  const wrongAt = (y, delta) => 2 * posterior(y, delta) * posterior(-y, delta);
 
   const bayesError = (delta) => normalCdf(-delta / 2);
 
@@ -54,7 +75,10 @@ var softlabel = (function () {
     const n = 600;
     const step = (2 * end) / n;
     let sum = 0;
-    for (let i = 0; i <= n; i++) sum += wrongDensity(i * step - end, delta);
+    for (let i = 0; i <= n; i++) {
+      const y = i * step - end;
+      sum += wrongAt(y, delta) * density(y, delta);
+    }
     return sum * step;
   }
 
@@ -71,6 +95,193 @@ var softlabel = (function () {
       const label = d < posterior(y1, delta) ? 1 : 0;
       return { y1, y2, truth, label };
     });
+  }
+
+  /* The x of A x = b, by elimination; A is positive definite. */
+  function solve(A, b) {
+    const rows = A.map((row, i) => [...row, b[i]]);
+    const n = rows.length;
+    for (let k = 0; k < n; k++) {
+      for (let i = 0; i < n; i++) {
+        if (i === k) continue;
+        const factor = rows[i][k] / rows[k][k];
+        for (let j = k; j <= n; j++) rows[i][j] -= factor * rows[k][j];
+      }
+    }
+    return rows.map((row, k) => row[n] / row[k]);
+  }
+
+  /* Fisher information of logistic regression, for one true label: two normal
+     classes with two features, by the trapezoid rule over the plane. */
+  function fisherInformation({ mean1, mean2, cov: [[a, b], [, d]], prior1 }) {
+    const det = a * d - b * b;
+    const part = (y1, y2, [m1, m2], prior) => {
+      const [u, v] = [y1 - m1, y2 - m2];
+      const square = (d * u * u - 2 * b * u * v + a * v * v) / det;
+      return (prior * Math.exp(-square / 2)) / (2 * Math.PI * Math.sqrt(det));
+    };
+    const step = 0.15;
+    const range = (k, variance) => {
+      const low = Math.min(mean1[k], mean2[k]) - 9 * Math.sqrt(variance);
+      const high = Math.max(mean1[k], mean2[k]) + 9 * Math.sqrt(variance);
+      const n = Math.ceil((high - low) / step);
+      return Array.from({ length: n }, (_, i) => low + i * step);
+    };
+    const total = [0, 1, 2].map(() => [0, 0, 0]);
+    const second = range(1, d);
+    for (const y1 of range(0, a)) {
+      for (const y2 of second) {
+        const f1 = part(y1, y2, mean1, prior1);
+        const f2 = part(y1, y2, mean2, 1 - prior1);
+        const weight = f1 + f2 > 0 ? ((f1 * f2) / (f1 + f2)) * step * step : 0;
+        const x = [1, y1, y2];
+        for (let i = 0; i < 3; i++) {
+          for (let j = 0; j < 3; j++) total[i][j] += weight * x[i] * x[j];
+        }
+      }
+    }
+    return total;
+  }
+
+  /* Covariance of the two slopes from n items, each of which carries `factor`
+     times the information of a true label. */
+  function slopeCovariance(information, factor, n) {
+    const inverse = [0, 1, 2].map((k) => solve(information, [0, 1, 2].map((i) => +(i === k))));
+    return [1, 2].map((i) => [1, 2].map((j) => inverse[i][j] / (factor * n)));
+  }
+
+  /* A lower triangular root of a 2 x 2 covariance matrix, applied to points. */
+  function spread([[a, b], [, d]], points) {
+    const r = Math.sqrt(a);
+    const s = Math.sqrt(d - (b * b) / a);
+    return points.map(([u, v]) => [r * u, (b / r) * u + s * v]);
+  }
+
+  /* Two normal classes at +-delta / 2, class 1 with the prior probability
+     prior1: coefficients of its posterior, and the error rate of a rule. */
+  const trueLine = (delta, prior1) => [Math.log(prior1 / (1 - prior1)), delta];
+  function lineError([b0, b1], delta, prior1) {
+    const miss = (side) => normalCdf((side * b0 - (b1 * delta) / 2) / Math.abs(b1));
+    return prior1 * miss(-1) + (1 - prior1) * miss(1);
+  }
+
+  /* Probability of a label "class 1" where true labels are flipped, those of
+     class 1 with probability e1, those of class 2 with e2. */
+  const flipped = (tau, e1, e2) => e2 + (1 - e1 - e2) * tau;
+
+  /* The line to which logistic regression on such labels tends: Newton's
+     method on the mean score, by the trapezoid rule. */
+  function flippedLine(delta, prior1, e1, e2) {
+    const best = trueLine(delta, prior1);
+    const end = 9 + delta / 2;
+    const n = 600;
+    const nodes = Array.from({ length: n + 1 }, (_, i) => {
+      const y = (2 * end * i) / n - end;
+      const f = prior1 * normalPdf(y - delta / 2) + (1 - prior1) * normalPdf(y + delta / 2);
+      return { y, f, q: flipped(expit(best[0] + best[1] * y), e1, e2) };
+    });
+    let b = [0, 0];
+    for (let round = 0; round < 50; round++) {
+      let [g0, g1, h00, h01, h11] = [0, 0, 0, 0, 0];
+      for (const { y, f, q } of nodes) {
+        const t = expit(b[0] + b[1] * y);
+        const w = f * t * (1 - t);
+        g0 += f * (q - t);
+        g1 += f * (q - t) * y;
+        h00 += w;
+        h01 += w * y;
+        h11 += w * y * y;
+      }
+      const step = solve([[h00, h01], [h01, h11]], [g0, g1]);
+      b = [b[0] + step[0], b[1] + step[1]];
+      if (Math.hypot(...step) < 1e-12) break;
+    }
+    return b;
+  }
+
+  /* Numbers between 0 and 1 that look random, the same ones for each seed
+     (the generator mulberry32), and pairs of normal ones made of them. */
+  function generator(seed) {
+    let state = seed;
+    return () => {
+      state = (state + 0x6d2b79f5) | 0;
+      let t = Math.imul(state ^ (state >>> 15), 1 | state);
+      t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+      return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+    };
+  }
+  function normalPair(random) {
+    const radius = Math.sqrt(-2 * Math.log(1 - random()));
+    const angle = 2 * Math.PI * random();
+    return [radius * Math.cos(angle), radius * Math.sin(angle)];
+  }
+
+  /* n items with their truth, and m votes on each, drawn from Pólya's urn. */
+  function draw(random, n, delta, m, alpha0) {
+    const repeat = 1 / alpha0;
+    return Array.from({ length: n }, () => {
+      const truth = random() < 0.5 ? 1 : 0;
+      const [u, y2] = normalPair(random);
+      const y1 = (truth - 0.5) * delta + u;
+      const tau = posterior(y1, delta);
+      let votes = 0;
+      for (let i = 0; i < m; i++) {
+        if (random() * (1 + i * repeat) < tau + votes * repeat) votes += 1;
+      }
+      return { y1, y2, truth, votes };
+    });
+  }
+
+  /* Logistic regression of count(item) positive votes out of m, by Newton's
+     method. */
+  function fit(items, count, m) {
+    let b = [0, 0, 0];
+    for (let round = 0; round < 30; round++) {
+      const g = [0, 0, 0];
+      const h = [0, 1, 2].map(() => [0, 0, 0]);
+      for (const item of items) {
+        const x = [1, item.y1, item.y2];
+        const t = expit(b[0] + b[1] * x[1] + b[2] * x[2]);
+        const w = m * t * (1 - t);
+        const rest = count(item) - m * t;
+        for (let i = 0; i < 3; i++) {
+          g[i] += rest * x[i];
+          for (let j = 0; j < 3; j++) h[i][j] += w * x[i] * x[j];
+        }
+      }
+      const step = solve(h, g);
+      b = b.map((value, i) => value + step[i]);
+      if (Math.hypot(...step) < 1e-9) break;
+    }
+    return b;
+  }
+
+  /* What the rule b errs more than the best, and the limit of n times the mean
+     of it for true labels (Theorem 2; equal priors, two features). */
+  function excess([b0, b1, b2], delta) {
+    const size = Math.hypot(b1, b2);
+    const miss = (side) => normalCdf((side * b0 - (b1 * delta) / 2) / size);
+    return (miss(-1) + miss(1)) / 2 - bayesError(delta);
+  }
+  const excessLimit = (delta) => normalPdf(delta / 2) / delta / wrongShare(delta);
+
+  /* The excess errors of the two rules from one data set. */
+  function bothExcesses(random, n, delta, m, alpha0) {
+    const items = draw(random, n, delta, m, alpha0);
+    return [
+      excess(fit(items, (d) => d.truth, 1), delta),
+      excess(fit(items, (d) => d.votes, m), delta),
+    ];
+  }
+
+  /* Ratio of the means of pairs, and its standard error by linearisation. */
+  function ratioOfMeans(pairs) {
+    const n = pairs.length;
+    const mean = (f) => pairs.reduce((sum, pair) => sum + f(pair), 0) / n;
+    const [first, second] = [mean((p) => p[0]), mean((p) => p[1])];
+    const ratio = first / second;
+    const square = mean((p) => (p[0] - ratio * p[1]) ** 2);
+    return { first, second, ratio, se: Math.sqrt(square / (n - 1)) / second };
   }
 
   /* True labels that a budget is worth. An item costs `price`, a vote 1. */
@@ -155,8 +366,10 @@ var softlabel = (function () {
   }
 
   return {
-    votePmf, relativeEfficiency, normalCdf, posterior, density, wrongDensity,
-    bayesError, wrongShare, items, worth, bestRoot, bestWhole, design,
-    splitWorth, split,
+    votePmf, sharedDensity, relativeEfficiency, normalCdf, posterior, density,
+    wrongAt, bayesError, wrongShare, items, fisherInformation, slopeCovariance,
+    spread, solve, trueLine, lineError, flipped, flippedLine, generator,
+    normalPair, draw, fit, excess, excessLimit, bothExcesses, ratioOfMeans,
+    worth, bestRoot, bestWhole, design, splitWorth, split,
   };
 })();
