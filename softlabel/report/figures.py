@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import binomtest
 
 from softlabel.efficiency import pooled_efficiency
-from softlabel.report.parts import equal_number, shown
+from softlabel.report.parts import equal_number, shown, wilson
 from softlabel.validation import Array
 
 if TYPE_CHECKING:
@@ -98,9 +97,7 @@ def reliability(report: "VoteReport") -> Picture:
         _bars(ax, expected, observed, ends, "o", BLUE, "votes")
         true = true_shares(report)
         if len(true):
-            by_chance = [
-                binomtest(int(k), int(n)).proportion_ci(method="wilson") for k, n in zip(true["positive"], true["items"])
-            ]
+            by_chance = [wilson(k / n, n, 0.95) for k, n in zip(true["positive"], true["items"])]
             _bars(ax, true["expected"], true["positive"] / true["items"], np.transpose(by_chance), "s", RED, "true labels")
             ax.legend(loc="upper left")
         ax.set(xlabel="probability by the features, %", ylabel="share positive, %", xlim=(-3, 103), ylim=(-5, 105))
