@@ -1031,6 +1031,9 @@ def test_nothing_sticks_out(together, driver, width):
 def come_near(driver, figure):
     driver.execute_script("document.getElementById(arguments[0]).scrollIntoView({behavior: 'instant'})", figure)
     wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, f"#{figure}.explore-on"))
+    driver.execute_async_script(
+        "requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(arguments[0])))"
+    )
 
 
 def shows(driver, figure):
@@ -1074,6 +1077,11 @@ def test_a_figure_wakes_near_the_reader_and_is_printed_as_drawn(site, driver, pl
             assert driver.execute_script(marked) == before
         come_near(driver, figure)
         assert shows(driver, figure) == [True, False]
+        assert (
+            -1
+            < driver.execute_script("return document.getElementById(arguments[0]).getBoundingClientRect().top", figure)
+            < 150
+        )
         assert len(driver.find_elements(By.CSS_SELECTOR, f"#{figure} .explore")) == 1
     assert fetched(driver) == COMMON | {f"figures/{figure.split('-')[2]}.js" for figure in PLACES[place]}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})

@@ -22,6 +22,7 @@ for (const box of document.querySelectorAll(".bd-article :is(figure, .katex-disp
     const style = name.endsWith(".css");
     const element = document.createElement(style ? "link" : "script");
     if (style) element.rel = "stylesheet";
+    else element.async = false; // each is run after those asked for before
     element[style ? "href" : "src"] = new URL(name, folder).href;
     element.addEventListener("load", resolve);
     element.addEventListener("error", reject);
@@ -29,10 +30,13 @@ for (const box of document.querySelectorAll(".bd-article :is(figure, .katex-disp
   }));
   const start = async (figure) => {
     const name = figure.id.split("-")[2];
-    await Promise.all(["explore.css", "vendor/plot.min.js", "model.js"].map(load));
-    await load("explore.js");
-    await load(`figures/${name}.js`);
+    const files = ["explore.css", "vendor/plot.min.js", "model.js", "explore.js", `figures/${name}.js`];
+    await Promise.all(files.map(load));
+    // Its height is another one. If its top is in view, that stays where it is; else what is in view does.
+    const { classList } = document.documentElement;
+    if (figure.getBoundingClientRect().top > -9) classList.add("explore-still");
     explore.mount(figure, name);
+    requestAnimationFrame(() => requestAnimationFrame(() => classList.remove("explore-still")));
   };
   const near = new IntersectionObserver(
     (entries) => entries.forEach(({ isIntersecting, target }) => {
