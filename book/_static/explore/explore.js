@@ -32,7 +32,7 @@ var explore = (function () {
       stops: d3.range(2, 99).map((i) => i / 100),
     },
     delta: {
-      label: "distance Δ",
+      label: "distance of the classes Δ",
       stops: d3.range(2, 51).map((i) => i / 10),
     },
     price: {

@@ -20,7 +20,7 @@
       prior1: {
         label: "prior of class 1", show: percents, stops: d3.range(5, 96, 5).map((i) => i / 100),
       },
-      delta: { label: "distance Δ", stops: DISTANCE },
+      delta: { label: "distance of the classes Δ", stops: DISTANCE },
     },
     start: { e1: 0.3, e2: 0.3, prior1: 0.5, delta: 2 },
 

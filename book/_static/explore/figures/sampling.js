@@ -12,14 +12,26 @@
   const [LOW, HIGH] = [-3.5, 1]; // of the logarithm, in percentage points
   const BINS = PER_DECADE * (HIGH - LOW);
 
-  /* A dot for each value, one above the other. */
-  function stack(values) {
-    const heights = d3.range(BINS).map(() => 0);
+  const binOf = (value) =>
+    Math.min(Math.max(Math.floor(PER_DECADE * (Math.log10(100 * value) - LOW)), 0), BINS - 1);
+  const heights = (values) => {
+    const found = d3.range(BINS).map(() => 0);
+    for (const value of values) found[binOf(value)] += 1;
+    return found;
+  };
+
+  /* A dot for each value, one above the other, in so many columns for each bin. */
+  function stack(values, columns) {
+    const found = d3.range(BINS).map(() => 0);
     return values.map((value) => {
-      const bin = Math.floor(PER_DECADE * (Math.log10(100 * value) - LOW));
-      const k = Math.min(Math.max(bin, 0), BINS - 1);
-      heights[k] += 1;
-      return { x: 10 ** (LOW + (k + 0.5) / PER_DECADE), y: heights[k] - 0.5 };
+      const bin = binOf(value);
+      const column = found[bin] % columns;
+      const row = (found[bin] - column) / columns;
+      found[bin] += 1;
+      return {
+        x: 10 ** (LOW + (bin + (column + 0.5) / columns) / PER_DECADE),
+        y: (row + 0.5) * columns,
+      };
     });
   }
 
@@ -45,11 +57,14 @@
     },
 
     draw(state, width, found) {
-      const both = [0, 1].map((k) => stack(found.map((pair) => pair[k])));
-      const highest = d3.max(both.flat(), (d) => d.y + 0.5) ?? 0;
-      const top = [8, 16, 32, 64].find((h) => highest <= h) ?? 128;
+      const both = [0, 1].map((k) => found.map((pair) => pair[k]));
       const height = 120; // of a panel, without its margins
-      const r = Math.min((0.45 * (width - 82)) / BINS, (0.45 * height) / top);
+      const bin = (width - 82) / BINS;
+      // As few columns as let the highest heap fit, of dots as wide as they are high.
+      const highest = d3.max(both.flatMap(heights));
+      const topOf = (columns) => (columns * columns * height) / bin;
+      const columns = d3.range(1, 20).find((c) => highest <= topOf(c) - c);
+      const r = (0.45 * bin) / columns;
       const mean = found.length ? softlabel.ratioOfMeans(found) : {};
       return ["first", "second"].map((which, k) => plot(width, {
         height: height + (k ? 72 : 36),
@@ -60,11 +75,11 @@
           ticks: [0.001, 0.01, 0.1, 1, 10], tickFormat: "~r",
         },
         y: {
-          label: k ? "number of rules from votes" : "number of rules from true labels", domain: [0, top],
-          ticks: [0, top / 2, top], tickFormat: "d",
+          label: k ? "number of rules from votes" : "number of rules from true labels", ticks: 3,
+          domain: [0, topOf(columns)], tickFormat: "d",
         },
         marks: [
-          Plot.dot(both[k], k
+          Plot.dot(stack(both[k], columns), k
             ? { x: "x", y: "y", r, fill: BLUE }
             : { x: "x", y: "y", r: r - 0.4, stroke: ORANGE, strokeWidth: 1.3 }),
           Plot.ruleX([100 * limits(state)[k]], { strokeDasharray: "5,3", strokeWidth: 2 }),
