@@ -5,7 +5,7 @@ narrow, light and dark. Each check is first shown a page that it must not pass.
 """
 
 import json
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from conftest import ROOT, serving
@@ -13,6 +13,7 @@ from measures import clipped, parted, weight
 from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
+from test_guide import TOLD
 from test_site import chapter_pages
 
 WIDTHS = (1400, 768, 360)
@@ -452,6 +453,17 @@ def test_the_search_quotes_prose(served, driver):
         text = " ".join(e.text for e in found)
         assert words in text.lower() and "\\" not in text and "import " not in text
         assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+@pytest.mark.parametrize("words", TOLD["answers"])
+def test_the_page_that_answers_is_among_the_first_two(served, driver, words):
+    """As a reader sees it, in the order of the page."""
+    page, _ = TOLD["answers"][words]
+    look(driver, f"{served}/search.html?q={quote(words)}", 1400)
+    wait(driver, lambda d: "found" in d.find_element(By.CSS_SELECTOR, "#search-results").text)
+    links = [a.get_attribute("href") for a in driver.find_elements(By.CSS_SELECTOR, "#search-results li > a")]
+    rank = next(k for k, link in enumerate(links, start=1) if f"{page}.html" in link)
+    assert rank <= 2, links[:3]
 
 
 def test_on_paper_the_theme_is_light(served, driver):

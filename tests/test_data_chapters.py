@@ -101,7 +101,7 @@ def test_separation_depends_on_the_distance_of_the_classes():
             found.append(-best.fun > 1e-8)
             assert found[-1] == (find_separation(Y, z) != "none")
         shares[delta] = np.mean(found)
-    # The chapter prints 0.4%, 30% and 93%: four standard errors of 150 sets and its 500.
+    # The chapter draws 0.4%, 30% and 93%: four standard errors of 150 sets and its 500.
     for delta, printed in ((1, 0.004), (2, 0.304), (3, 0.932)):
         assert abs(shares[delta] - printed) < 4 * np.sqrt(printed * (1 - printed) * (1 / 150 + 1 / 500))
 

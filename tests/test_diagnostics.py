@@ -7,11 +7,12 @@ import pytest
 from reference import exact_logpmf, gastro
 
 from softlabel import fit_logistic, sample_votes
-from softlabel.book.diagnostics import average_posterior, joint_test, plot_average_posterior, plot_votes_against_expectation
+from softlabel.book.diagnostics import average_posterior, joint_test, plot_votes_against_expectation
 from softlabel.vote_models import prediction_band, share_in_band
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
 COUNTS = np.array([[0, 3], [3, 0], [3, 0], [1, 2], [1, 2], [1, 2]])
 TAU = np.array([[0.1, 0.9], [0.8, 0.2], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8], [0.2, 0.8]])
@@ -156,23 +157,6 @@ def test_bad_arguments_of_a_joint_test(difference, cov, message):
 # ------------------------------------------------------------------ figures
 
 
-def test_plot_of_average_posteriors_shows_the_table(ax):
-    counts, tau = COUNTS, TAU
-    plot_average_posterior(counts, tau, ax)
-    table = average_posterior(counts, tau)
-    ((points, _, (bars,)),) = ax.containers
-    np.testing.assert_array_equal(points.get_xdata(), table.index)
-    np.testing.assert_array_equal(np.asarray(points.get_ydata(), float), table["mean"])
-    ends = {segment[0, 0]: segment[:, 1] for segment in bars.get_segments() if len(segment) and np.isfinite(segment).all()}
-    for v, row in table.iterrows():
-        if row["items"] > 1:  # one standard error to each side
-            np.testing.assert_allclose(ends[v], [row["mean"] - row["stderr"], row["mean"] + row["stderr"]], rtol=1e-12)
-        elif row["items"] == 1:
-            np.testing.assert_allclose(ends[v], row["mean"], rtol=1e-12)
-    assert list(ax.get_xticks()) == list(table.index) and ax.get_ylim()[0] <= 0 and ax.get_ylim()[1] >= 1
-    assert "votes" in ax.get_xlabel() and "posterior" in ax.get_ylabel()
-
-
 @pytest.mark.parametrize("level", [0.5, 0.95])
 @pytest.mark.parametrize("alpha0", [5.47, np.inf])
 def test_plot_of_votes_shows_points_mean_and_band(ax, alpha0, level):
@@ -200,26 +184,19 @@ def test_plot_of_votes_shows_points_mean_and_band(ax, alpha0, level):
     assert list(ax.get_xticks()) == list(range(8)) and "expected" in ax.get_xlabel() and "observed" in ax.get_ylabel()
 
 
-def test_plots_keep_to_their_axes():
+def test_the_plot_keeps_to_its_axes():
     before = plt.get_fignums()
-    figure = matplotlib.figure.Figure()
-    one, two = figure.subplots(1, 2)
-    assert plot_average_posterior(COUNTS, TAU, one) is None
-    assert plot_votes_against_expectation(COUNTS, TAU, 5.0, two) is None
-    assert one.has_data() and two.has_data() and plt.get_fignums() == before
+    axes = Figure().subplots()
+    assert plot_votes_against_expectation(COUNTS, TAU, 5.0, axes) is None
+    assert axes.has_data() and plt.get_fignums() == before
 
 
 # ------------------------------------------------------------------ bad input
 
 
-def plot(function, *args, **more):
-    return function(*args, ax=matplotlib.figure.Figure().subplots(), **more)
-
-
 FUNCTIONS = {
     "average_posterior": average_posterior,
-    "plot_average_posterior": lambda c, t: plot(plot_average_posterior, c, t),
-    "plot_votes_against_expectation": lambda c, t: plot(plot_votes_against_expectation, c, t, alpha0=5.0),
+    "plot_votes_against_expectation": lambda c, t: plot_votes_against_expectation(c, t, 5.0, Figure().subplots()),
     "share_in_band": lambda c, t: share_in_band(c, t, 5.0),
 }  # fmt: skip
 

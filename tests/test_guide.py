@@ -21,7 +21,7 @@ CHAPTERS = [page for page in PAGES if page.startswith(("book/paper/", "book/beyo
 
 
 def test_a_minute_is_150_words():
-    cell = "```{code-cell} ipython3\n%s" + "x = 1\n" * 15 + "```\n"
+    cell = "```{code-cell} ipython3\n%s" + "x = 1\n\n" * 15 + "```\n"
     assert reading.minutes("word " * 150) == 1
     assert reading.minutes(cell % "") == 1 and reading.minutes(cell % ":tags: [hide-input]\n\n") == 0
     assert reading.minutes("$a + b$ {eval}`num(x, 2)` [a](b.md)\n$$\na\n$$\n") == pytest.approx(4 / 150)

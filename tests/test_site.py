@@ -228,6 +228,16 @@ def test_all_other_pages(site, find):
     assert problems == {}
 
 
+def test_only_chapters_number_their_figures_and_tables(site):
+    """Elsewhere "Table 2" is the paper's."""
+    numbers = {
+        page.stem: [tag.get_text().strip() for tag in soup_of(page.read_text("utf8")).select(".caption-number")]
+        for page in site.glob("book/**/*.html")
+    }
+    assert len(numbers["04_information"]) > 3
+    assert [n for ns in numbers.values() for n in ns if not re.fullmatch(r"\w+ \d+\.\d+", n)] == []
+
+
 def test_style_sheets_fetch_nothing_from_outside(site):
     sheets = {sheet.name: find_outside_css(sheet.read_text("utf8", errors="replace")) for sheet in site.rglob("*.css")}
     assert {name: found for name, found in sheets.items() if found} == {}

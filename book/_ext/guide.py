@@ -157,9 +157,7 @@ def draw(app, here):
 
 
 def mark_contents(app, pagename, templatename, context, doctree):
-    """A dot in the contents at the chapters of the short path, and only on the page of the search what it needs."""
-    if pagename == "search":
-        app.add_js_file("search.js", loading_method="defer")
+    """A dot in the contents at the chapters of the short path."""
     pages = [page.rpartition("/")[2] for page in guide(Path(app.srcdir))["path"]]
     places = ", ".join(f'.bd-links a[href$="/{page}.html"]::after, .bd-links a[href="{page}.html"]::after' for page in pages)
     if pagename.rpartition("/")[2] in pages:
@@ -182,7 +180,6 @@ def setup(app):
     app.add_config_value("guide", "", "html", [str])
     app.add_node(map_place)
     app.add_directive("roadmap", Map)
-    app.add_css_file("guide.css")
     app.connect("config-inited", note)
     app.connect("doctree-read", answer)
     app.connect("doctree-resolved", add_lines)

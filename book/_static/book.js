@@ -65,7 +65,7 @@ for (const box of document.querySelectorAll(".bd-article :is(figure, .katex-disp
 if (typeof Search === "object") {
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");
-    page.querySelectorAll(".katex-mathml, .headerlink, .box-tests, .cell, .highlight").forEach((e) => e.remove());
+    page.querySelectorAll(".katex-mathml, .headerlink, .reading-line, .box-tests, .cell, .highlight").forEach((e) => e.remove());
     const text = (place) => page.querySelector(place)?.textContent.trim();
     return (anchor && text(`article ${anchor}`)) || text("article") || "";
   };

@@ -63,13 +63,6 @@ def _same_number(counts: Array) -> int:
     return int(m[0])
 
 
-def plot_average_posterior(counts: ArrayLike, tau: ArrayLike, ax: Axes) -> None:
-    """Draw :func:`average_posterior` with one standard error to each side."""
-    table = average_posterior(counts, tau)
-    ax.errorbar(table.index, table["mean"], table["stderr"].fillna(0), fmt="o", color="C0")
-    ax.set(xlabel="positive votes", ylabel="average posterior", ylim=(-0.05, 1.05), xticks=table.index)
-
-
 def plot_votes_against_expectation(counts: ArrayLike, tau: ArrayLike, alpha0: float, ax: Axes, level: float = 0.95) -> None:
     """Draw observed against expected votes with the prediction band; every item must have the same number of votes."""
     counts, tau = as_counts_and_tau(counts, tau)

@@ -21,7 +21,8 @@ def minutes(text: str) -> float:
     """To read it at 150 words a minute: a formula is a word, a line of code in view is ten, what is folded is left out."""
     code = "".join(source for options, source in CELL.findall(text) if "hide-input" not in options)
     text = NO_WORDS.sub(" ", FOLDED.sub("", CELL.sub("", text)))
-    return (len(ONE_WORD.sub("x", text).split()) + 10 * len(code.splitlines())) / 150
+    lines = [line for line in code.splitlines() if line.strip()]
+    return (len(ONE_WORD.sub("x", text).split()) + 10 * len(lines)) / 150
 
 
 def body(text: str) -> str:

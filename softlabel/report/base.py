@@ -1,6 +1,7 @@
 """What every report on votes can do: show itself, save a page, and give its numbers to other programs."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import date
@@ -29,7 +30,7 @@ def made_today(rng: np.random.Generator | int | None) -> dict[str, str]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Report:
+class Report(ABC):
     """What :class:`VoteReport` and :class:`AgreementReport` have in common.
 
     Attributes
@@ -72,24 +73,24 @@ class Report:
     level: float
 
     @property
+    @abstractmethod
     def headline(self) -> Headline:
         """Three answers in words."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def details(self) -> tuple[str, ...]:
         """More findings in words."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def warnings(self) -> tuple[str, ...]:
         """Reasons not to believe a number, gravest first."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def methods(self) -> str:
         """A paragraph for the methods section of a paper."""
-        raise NotImplementedError
 
     @property
     def kinds(self) -> set[str]:
@@ -121,9 +122,9 @@ class Report:
         }
         return pd.DataFrame(ends, index=["value", "low", "high"]).T.rename_axis("quantity")
 
+    @abstractmethod
     def _numbers(self) -> dict[str, Any]:
         """Numbers for :meth:`table`."""
-        raise NotImplementedError
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         """Tables for :meth:`to_dict`."""

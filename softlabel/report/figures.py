@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from softlabel.efficiency import pooled_efficiency
-from softlabel.report.parts import equal_number, shown
+from softlabel.report.parts import equal_number, shown, wilson
+from softlabel.validation import Array
 
 if TYPE_CHECKING:
     from softlabel.report.result import VoteReport
@@ -89,17 +90,15 @@ def reliability(report: "VoteReport") -> Picture:
     """Shares of positive votes, and of positive truths, in groups of items with similar posterior."""
     groups = report.calibration
     expected, observed, error = (groups[c] / groups["votes"] for c in ("expected", "observed", "stderr"))
+    ends = np.clip([observed - Z * error, observed + Z * error], 0, 1)
     with matplotlib.rc_context(STYLE):
         figure, ax = _axes(3.2)
         ax.axline((0, 0), slope=1, color="0.4", linestyle=":")
-        ax.errorbar(
-            100 * expected, 100 * observed, 100 * Z * error, fmt="o", color=BLUE, markersize=4, capsize=2, label="votes"
-        )
+        _bars(ax, expected, observed, ends, "o", BLUE, "votes")
         true = true_shares(report)
         if len(true):
-            reach = 100 * Z * np.sqrt(true["share"] * (1 - true["share"]) / true["items"])
-            x, y = 100 * true["expected"], 100 * true["share"]
-            ax.errorbar(x, y, reach, fmt="s", color=RED, markersize=4, capsize=2, linestyle="none", label="true labels")
+            by_chance = [wilson(k / n, n, 0.95) for k, n in zip(true["positive"], true["items"])]
+            _bars(ax, true["expected"], true["positive"] / true["items"], np.transpose(by_chance), "s", RED, "true labels")
             ax.legend(loc="upper left")
         ax.set(xlabel="probability by the features, %", ylabel="share positive, %", xlim=(-3, 103), ylim=(-5, 105))
     gap = float((observed - expected).abs().max())
@@ -115,14 +114,20 @@ def reliability(report: "VoteReport") -> Picture:
     return Picture(figure, alt, caption)
 
 
+def _bars(ax: Axes, x: "pd.Series[float]", y: "pd.Series[float]", ends: Array, marker: str, color: str, label: str) -> None:
+    """Shares with their intervals, in per cent."""
+    reach = 100 * np.abs(ends - y.to_numpy())
+    ax.errorbar(100 * x, 100 * y, reach, fmt=marker, color=color, markersize=4, capsize=2, linestyle="none", label=label)
+
+
 def true_shares(report: "VoteReport") -> pd.DataFrame:
-    """Share of positive truths in up to five groups of posterior, of items used."""
+    """Positive truths in up to five groups of posterior, of items used."""
     known = report.used.dropna(subset=["truth"]) if "truth" in report.items else report.used[:0]
     if not len(known):
         return known
     group = known["posterior"].rank(method="first").sub(1) * min(5, max(1, len(known) // 10)) // len(known)
     by = known.groupby(group)
-    return pd.DataFrame({"items": by.size(), "expected": by["posterior"].mean(), "share": by["truth"].mean()})
+    return pd.DataFrame({"items": by.size(), "expected": by["posterior"].mean(), "positive": by["truth"].sum()})
 
 
 def histogram(report: "VoteReport") -> Picture:
