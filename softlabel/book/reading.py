@@ -79,4 +79,4 @@ def table_of_path() -> pd.DataFrame:
         ]
         name = page.removeprefix("book/")
         rows.append((f"[{title}]({name}.md)", "; ".join(words), f"{sum(time for *_, time in parts):.0f}"))
-    return pd.DataFrame(rows, columns=["Chapter", "Sections", "Minutes"])
+    return pd.DataFrame(rows, columns=["Chapter", "Sections", "Min."])
