@@ -751,7 +751,7 @@ def said_flips(driver, e1, e2, prior1, delta):
 
 def said_majority(driver, alpha0, m, delta):
     pooled, one = sl.relative_efficiency(m, alpha0), majority_limit(m, alpha0, delta).relative_efficiency
-    lost = f"throws away {significant(pooled - one)}, which is {1 - one / pooled:.0%}."
+    lost = f"throws away {significant(pooled - one)} of them, which is {1 - one / pooled:.0%}."
     given = f"{m:g} labellers at α₀ = {alpha0:g}".replace("inf", "∞")
     last = [] if m % 2 else ["the same without the last labeller."]
     worths = [f"are worth {significant(pooled)} true labels", f"their majority {significant(one)}."]
@@ -766,7 +766,7 @@ def said_tempering(driver, s, delta, m, alpha0):
     sure = "over 99%" if sure > 0.99 else f"{sure:.0%}"
     slopes = f"{s:g} times the true one, {significant(limit.coef[1])} in place of {delta:g}"
     worth = f"{m:g} such votes are worth {significant(limit.relative_efficiency)} true label"
-    return [slopes, f"the fit tends to {sure}.", worth, f"{m:g} honest {honest}."]
+    return [slopes, f"the fit tends to {sure}.", worth, f"{m:g} honest ones {honest}."]
 
 
 def significant(x):
@@ -1080,7 +1080,7 @@ def test_sentences_at_the_ends(page):
     slider(page, "fig-explore-majority", "m").send_keys(Keys.HOME)
     assert "nothing to throw away" in state(page, "fig-explore-majority")["sentence"]
     slider(page, "fig-explore-tempering", "m").send_keys(Keys.HOME)
-    assert "1 such vote is worth 2.13 true labels, 1 honest 1." in state(page, "fig-explore-tempering")["sentence"]
+    assert "1 such vote is worth 2.13 true labels, 1 honest one 1." in state(page, "fig-explore-tempering")["sentence"]
     slider(page, "fig-explore-flips", "e1").send_keys(Keys.HOME)
     slider(page, "fig-explore-flips", "e2").send_keys(Keys.HOME)
     assert state(page, "fig-explore-flips")["sentence"].startswith("No label is flipped")

@@ -30,11 +30,11 @@
       return plot(width, {
         height: 360,
         x: {
-          type: "log", domain: [1, 25], label: "labellers m", ticks: [1, 3, 9, 25], tickFormat: "d",
+          type: "log", domain: [1, 25], label: "labellers m", ticks: [1, 2, 5, 10, 20], tickFormat: "d",
         },
         y: {
           type: "log", domain: [0.7, 30], label: "worth in true labels",
-          ticks: [1, 3, 9, 25], tickFormat: "d",
+          ticks: [1, 2, 5, 10, 20], tickFormat: "d",
         },
         marks: [
           Plot.ruleX([m], { y1: both[0], y2: both[1], stroke: INK, strokeWidth: 1.5 }),
@@ -64,7 +64,7 @@
       const [all, one] = [pooled(m, alpha0), softlabel.majorityWorth(m, alpha0, delta)];
       return `${labellers(m)} at α₀ = ${number(alpha0)} and Δ = ${number(delta)}: pooled, their votes are worth `
         + `${number(all)} true labels, their majority ${number(one)}. `
-        + `The majority throws away ${number(all - one)}, which is ${percent(1 - one / all)}.`
+        + `The majority throws away ${number(all - one)} of them, which is ${percent(1 - one / all)}.`
         + (m % 2 ? "" : " It would be worth the same without the last labeller.");
     },
   };

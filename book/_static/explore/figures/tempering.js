@@ -26,6 +26,8 @@
       const at = Math.log(SURE / (1 - SURE)) / delta;
       const fine = d3.range(-40, 41).map((i) => 4 ** (i / 40));
       const worth = (t) => softlabel.temperedWorth(t, delta, m, alpha0);
+      const top = worth(1) <= 4 ? 50 : 400;
+      const [textAnchor, dy] = s < 0.5 ? ["start", 20] : ["middle", -18];
       return [
         plot(width, {
           height: 240,
@@ -47,13 +49,13 @@
           ],
         }),
         plot(width, {
-          height: 260,
+          height: 290,
           x: {
             type: "log", domain: [0.25, 4], label: "s", ticks: [0.25, 0.5, 1, 2, 4], tickFormat: "~r",
           },
           y: {
-            type: "log", domain: [0.05, 400], label: "worth in true labels",
-            ticks: [0.1, 1, 10, 100], tickFormat: "~r",
+            type: "log", domain: [0.02, top], label: "worth in true labels",
+            ticks: [0.1, 1, 10, 100].filter((t) => t <= top), tickFormat: "~r",
           },
           marks: [
             Plot.ruleY([1], { stroke: INK, strokeDasharray: "2,4", strokeWidth: 1.5 }),
@@ -61,8 +63,8 @@
             Plot.dot([[1, worth(1)]], { r: 5, fill: PAPER, stroke: INK, strokeWidth: 2 }),
             Plot.dot([[s, worth(s)]], { r: 6, fill: ORANGE, stroke: PAPER, strokeWidth: 2 }),
             Plot.text([[s, worth(s)]], {
-              text: [number(worth(s))], dy: -18, fontSize: 17, fontWeight: 600,
-              fill: INK, stroke: PAPER, strokeWidth: 5,
+              text: [number(worth(s))], textAnchor, dy,
+              fontSize: 17, fontWeight: 600, fill: INK, stroke: PAPER, strokeWidth: 5,
             }),
           ],
         }),
@@ -88,7 +90,7 @@
       return `The slope tends to ${number(s)} times the true one, ${number(s * delta)} in place of ${number(delta)}: `
         + `where the truth is ${percent(SURE)}, the fit tends to ${percent(sure(s))}. The boundary stays. `
         + `To the rule ${votes("such")} worth ${labels(softlabel.temperedWorth(s, delta, m, alpha0))}, `
-        + `${m} honest ${number(honest)}.`;
+        + `${m} honest one${m === 1 ? "" : "s"} ${number(honest)}.`;
     },
   };
 }
