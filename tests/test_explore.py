@@ -39,6 +39,8 @@ FIGURES = {
     "fig-explore-clouds": ["alpha0", "m"],
     "fig-explore-flips": ["e1", "e2", "prior1", "delta"],
     "fig-explore-sampling": ["alpha0", "m", "n"],
+    "fig-explore-majority": ["alpha0", "m", "delta"],
+    "fig-explore-tempering": ["s", "delta", "m", "alpha0"],
 }
 SLIDERS = [(figure, name) for figure, names in FIGURES.items() for name in names]
 PLACES = {
@@ -48,7 +50,8 @@ PLACES = {
     "paper/04_information": ["fig-explore-clouds"],
     "paper/05_relative_efficiency": ["fig-explore-worth"],
     "paper/06_simulation": ["fig-explore-sampling"],
-    "beyond/05_harmful_noise": ["fig-explore-flips"],
+    "beyond/04_majority_vote": ["fig-explore-majority"],
+    "beyond/05_harmful_noise": ["fig-explore-flips", "fig-explore-tempering"],
     "practice/how_many": ["fig-explore-budget", "fig-explore-split"],
 }
 
@@ -252,6 +255,50 @@ def check_flips(js):
         np.testing.assert_allclose(ours, copies(e1, e2)(eta), rtol=1e-12)
 
 
+@cache
+def majority(m, alpha0):
+    """Mean of a majority label, by the function of the chapter."""
+    (cell,) = (c.source for c in chapter("beyond/04_majority_vote").code if "def majority(" in c.source)
+    exec(cell, names := {"np": np, "sl": sl, "special": special})
+    return names["majority"](m, alpha0)
+
+
+def majority_limit(m, alpha0, delta):
+    return sl.fit_limit(sl.TwoClassNormal.canonical(delta), majority(int(m), alpha0))
+
+
+def check_majority(js):
+    ms, alphas, deltas, eta = [1, 2, 3, 8, 25], [0.1, 1, 10, np.inf], [0.5, 2, 4], np.array([-6, -1, 0, 0.3, 2])
+    ours = js("softlabel.majority(m, tau, alpha0)", m=ms, alpha0=alphas, tau=special.expit(eta))
+    np.testing.assert_allclose(ours, [[majority(m, a)(eta) for a in alphas] for m in ms], rtol=1e-9)
+    ours = js("softlabel.majorityWorth(m, alpha0, delta)", m=ms, alpha0=alphas, delta=deltas)
+    limits = [[[majority_limit(m, a, d) for d in deltas] for a in alphas] for m in ms]
+    np.testing.assert_allclose(ours, [[[d.relative_efficiency for d in a] for a in m] for m in limits], rtol=1e-6)
+    mean = "eta => softlabel.majority(m, softlabel.posterior(eta, 1), alpha0)"
+    ours = js(f"softlabel.responseLimit({mean}, 1, delta).stretch", m=ms, alpha0=alphas, delta=deltas)
+    np.testing.assert_allclose(ours, [[[d.stretch for d in a] for a in m] for m in limits], rtol=1e-6)
+
+
+def tempered(s, delta, m, alpha0):
+    """The limit from the shares of m votes whose log-odds are multiplied by s; any two have correlation 1 / (1 + alpha0)."""
+    share = 1 / (1 + alpha0)
+
+    def variance(eta):
+        return (share + (1 - share) / m) * special.expit(s * eta) * special.expit(-s * eta)
+
+    return sl.fit_limit(sl.TwoClassNormal.canonical(delta), lambda eta: special.expit(s * eta), variance)
+
+
+def check_tempering(js):
+    grid = dict(s=[0.25, 0.7, 1, 4], delta=[0.5, 2, 6], m=[1, 5, 30], alpha0=[0.1, 10, np.inf])
+    limits = [tempered(*given) for given in product(*grid.values())]
+    ours = js("softlabel.temperedWorth(s, delta, m, alpha0)", **grid).ravel()
+    np.testing.assert_allclose(ours, [limit.relative_efficiency for limit in limits], rtol=1e-6)
+    mean = "eta => softlabel.posterior(eta, s)"
+    ours = js(f"softlabel.responseLimit({mean}, softlabel.relativeEfficiency(m, alpha0), delta).stretch", **grid).ravel()
+    np.testing.assert_allclose(ours, [limit.stretch for limit in limits], rtol=1e-6)
+
+
 def data_sets(js, size, n, delta, m, alpha0, seed=1):
     """Features, truth and votes of the data sets that the browser draws one after the other."""
     given = f"{n}, {delta}, {m}, {alpha0 if np.isfinite(alpha0) else 'Infinity'}"
@@ -391,7 +438,7 @@ def test_curve_drawn_by_the_page():
 
 
 CHECKS = [check_votes, check_worth, check_normal, check_items, check_clouds, check_flips, check_fits, check_draws]
-CHECKS += [check_budget, check_design, check_split, check_curve]
+CHECKS += [check_majority, check_tempering, check_budget, check_design, check_split, check_curve]
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -426,6 +473,16 @@ def test_formulas_are_those_of_the_package(driver, tmp_path, check):
         (check_flips, "Math.log(prior1 / (1 - prior1))", "Math.log((1 - prior1) / prior1)"),
         (check_flips, "g1 += f * (q - t) * y", "g1 += f * (q - t)"),
         (check_flips, "round < 50", "round < 2"),
+        (check_majority, "m, tau, alpha0) / 2", "m, tau, alpha0)"),
+        (check_majority, "k = Math.floor(m / 2) + 1;", "k = Math.ceil(m / 2) + 1;"),
+        (check_majority, "(i ? 1 : 0.5)", "1"),
+        (check_majority, "d.eta * (d.q - expit(stretch * d.eta))", "d.q - expit(stretch * d.eta)"),
+        (check_majority, " + (d.q - expit(stretch * d.eta)) ** 2", ""),
+        (check_majority, "expit(eta), alpha0), 1, delta)", "expit(eta), alpha0), relativeEfficiency(m, alpha0), delta)"),
+        (check_tempering, "(d.q * (1 - d.q)) / votes", "d.q * (1 - d.q)"),
+        (check_tempering, "(stretch * h) ** 2", "h ** 2"),
+        (check_tempering, "expit(s * eta), relative", "expit(eta / s), relative"),
+        (check_tempering, "wrongAt(y, delta) / 2", "wrongAt(y, delta)"),
         (check_fits, "count(item) - m * t", "count(item) / m - t"),
         (check_fits, "w = m * t * (1 - t);\n        const rest", "w = m * t;\n        const rest"),
         (check_fits, "round < 30", "round < 3"),
@@ -694,6 +751,30 @@ def said_flips(driver, e1, e2, prior1, delta):
     return [wrong, f"comes to {limit.coef[1]:.2f} (the true one is {delta:g})", moved.replace("-", "−"), left]
 
 
+def said_majority(driver, alpha0, m, delta):
+    pooled, one = sl.relative_efficiency(m, alpha0), majority_limit(m, alpha0, delta).relative_efficiency
+    lost = f"throws away {significant(pooled - one)} of them, which is {1 - one / pooled:.0%}."
+    given = f"{m:g} labellers at α₀ = {alpha0:g}".replace("inf", "∞")
+    last = [] if m % 2 else ["the same without the last labeller."]
+    worths = [f"are worth {significant(pooled)} true labels", f"their majority {significant(one)}."]
+    return [given, f"Δ = {delta:g}", *worths, lost, *last]
+
+
+def said_tempering(driver, s, delta, m, alpha0):
+    limit, honest = tempered(s, delta, m, alpha0), significant(sl.relative_efficiency(m, alpha0))
+    if s == 1:
+        return [f"tends to the true one, {delta:g}.", f"{m:g} honest votes are worth {honest} true label"]
+    sure = special.expit(limit.coef[1] / delta * special.logit(0.8))
+    sure = "over 99%" if sure > 0.99 else f"{sure:.0%}"
+    slopes = f"{s:g} times the true one, {significant(limit.coef[1])} in place of {delta:g}"
+    worth = f"{m:g} such votes are worth {significant(limit.relative_efficiency)} true label"
+    return [slopes, f"the fit tends to {sure}.", worth, f"{m:g} honest ones {honest}."]
+
+
+def significant(x):
+    return f"{x + 1e-9:.3g}"
+
+
 def seen_excesses(driver, alpha0, m, n, size):
     """The excess errors of the data sets that the page has drawn, by the package."""
     return excesses(*data_sets(JavaScript.of(driver), size, int(n), 2, int(m), alpha0), 2)
@@ -718,6 +799,7 @@ def said_sampling(driver, alpha0, m, n):
 SAID = {
     "votes": said_votes, "worth": said_worth, "noise": said_noise, "budget": said_budget, "split": said_split,
     "clouds": said_clouds, "flips": said_flips, "sampling": said_sampling,
+    "majority": said_majority, "tempering": said_tempering,
 }  # fmt: skip
 
 
@@ -873,6 +955,47 @@ def test_curves_and_boundaries_are_those_of_the_limit(page):
         np.testing.assert_allclose([dot[0, 0] for dot in groups(page, figure, "dot")], cuts, atol=0.01)
 
 
+def test_worths_of_pooled_votes_and_majorities(page):
+    figure = "fig-explore-majority"
+    for name, key in (("m", Keys.NULL), ("delta", 5 * Keys.ARROW_LEFT), ("alpha0", Keys.END)):
+        slider(page, figure, name).send_keys(key)
+        alpha0, m, delta = values(page, figure)
+        root, pooled = groups(page, figure, "line")
+        worths = sl.relative_efficiency(pooled[:, 0], alpha0)
+        np.testing.assert_allclose(pooled[:, 1], worths, rtol=3e-3)
+        np.testing.assert_allclose(root[:, 1] ** 2, sl.relative_efficiency(root[:, 0], alpha0), rtol=6e-3)
+        dots, *ends = groups(page, figure, "dot")
+        wanted = [[k, majority_limit(k, alpha0, delta).relative_efficiency] for k in range(1, 26)]
+        np.testing.assert_allclose(dots, wanted, rtol=1e-3)
+        both = [[m, sl.relative_efficiency(m, alpha0)], wanted[int(m) - 1]]
+        np.testing.assert_allclose(np.concatenate(ends), both, rtol=1e-3)
+        (rule,) = groups(page, figure, "rule")
+        np.testing.assert_allclose(rule[0, 0], m, rtol=1e-3)
+        texts = [e.text for e in page.find_elements(By.CSS_SELECTOR, f"#{figure} svg text")]
+        assert {significant(worth) for _, worth in both} <= set(texts)
+
+
+def test_curves_and_worths_of_tempered_votes(page):
+    figure = "fig-explore-tempering"
+    for name, key in (("s", Keys.NULL), ("s", 10 * Keys.ARROW_LEFT), ("delta", Keys.END), ("alpha0", Keys.END)):
+        slider(page, figure, name).send_keys(key)
+        s, delta, m, alpha0 = values(page, figure)
+        limit = tempered(s, delta, m, alpha0)
+        for curve, slope, dot in zip(groups(page, figure, "line"), (delta, limit.coef[1]), groups(page, figure, "dot")):
+            np.testing.assert_allclose(curve[:, 1], special.expit(slope * curve[:, 0]), atol=0.005)
+            wanted = [[special.logit(0.8) / delta, special.expit(special.logit(0.8) * slope / delta)]]
+            np.testing.assert_allclose(dot, wanted, atol=0.005)
+        (curve,), (honest, here) = groups(page, figure, "line", 2), groups(page, figure, "dot", 2)
+        some = curve[::20]
+        np.testing.assert_allclose(
+            some[:, 1], [tempered(t, delta, m, alpha0).relative_efficiency for t in some[:, 0]], rtol=0.01
+        )
+        np.testing.assert_allclose(honest, [[1, sl.relative_efficiency(m, alpha0)]], rtol=2e-3)
+        np.testing.assert_allclose(here, [[s, limit.relative_efficiency]], rtol=2e-3)
+        texts = [e.text for e in page.find_elements(By.CSS_SELECTOR, f"#{figure} svg text")]
+        assert significant(limit.relative_efficiency) in texts
+
+
 # The sampling distribution, and its buttons.
 
 SAMPLING = "fig-explore-sampling"
@@ -956,6 +1079,10 @@ def test_sentences_at_the_ends(page):
     assert "ask 1 labeller an item" in sentence and "against" not in sentence
     slider(page, "fig-explore-clouds", "m").send_keys(Keys.HOME)
     assert "their ratio is 1." in state(page, "fig-explore-clouds")["sentence"]
+    slider(page, "fig-explore-majority", "m").send_keys(Keys.HOME)
+    assert "nothing to throw away" in state(page, "fig-explore-majority")["sentence"]
+    slider(page, "fig-explore-tempering", "m").send_keys(Keys.HOME)
+    assert "1 such vote is worth 2.13 true labels, 1 honest one 1." in state(page, "fig-explore-tempering")["sentence"]
     slider(page, "fig-explore-flips", "e1").send_keys(Keys.HOME)
     slider(page, "fig-explore-flips", "e2").send_keys(Keys.HOME)
     assert state(page, "fig-explore-flips")["sentence"].startswith("No label is flipped")

@@ -199,6 +199,45 @@ var softlabel = (function () {
     return b;
   }
 
+  /* Probability that the majority of m votes is positive; a coin settles ties. */
+  function majority(m, tau, alpha0) {
+    let sum = m % 2 ? 0 : votePmf(m / 2, m, tau, alpha0) / 2;
+    for (let k = Math.floor(m / 2) + 1; k <= m; k++) sum += votePmf(k, m, tau, alpha0);
+    return sum;
+  }
+
+  /* The limit of a fit to a response with mean q(eta), where q(-eta) = 1 - q(eta),
+     and variance q (1 - q) / votes; equal priors. Its slopes are `stretch` times
+     the true ones, by Newton's method, and it is worth `worth` true labels: sums
+     by the trapezoid rule over one half of a symmetric whole. */
+  function responseLimit(q, votes, delta) {
+    const n = 400;
+    const nodes = Array.from({ length: n + 1 }, (_, i) => {
+      const y = ((9 + delta / 2) * i) / n;
+      const eta = delta * y;
+      return { eta, f: density(y, delta) * (i ? 1 : 0.5), q: q(eta), w0: wrongAt(y, delta) / 2 };
+    });
+    const mean = (value) => nodes.reduce((sum, node) => sum + node.f * value(node), 0);
+    let stretch = 0;
+    for (let round = 0; round < 50; round++) {
+      const score = mean((d) => d.eta * (d.q - expit(stretch * d.eta)));
+      const slope = mean((d) => d.eta ** 2 * expit(stretch * d.eta) * expit(-stretch * d.eta));
+      stretch += score / slope;
+      if (Math.abs(score / slope) < 1e-12) break;
+    }
+    const h = mean((d) => expit(stretch * d.eta) * expit(-stretch * d.eta));
+    const g = mean((d) => (d.q * (1 - d.q)) / votes + (d.q - expit(stretch * d.eta)) ** 2);
+    return { stretch, worth: (stretch * h) ** 2 / (mean((d) => d.w0) * g) };
+  }
+
+  /* Worth of the majority of m votes as a label. */
+  const majorityWorth = (m, alpha0, delta) =>
+    responseLimit((eta) => majority(m, expit(eta), alpha0), 1, delta).worth;
+
+  /* Worth to the rule of m votes by labellers who multiply their log-odds by s. */
+  const temperedWorth = (s, delta, m, alpha0) =>
+    responseLimit((eta) => expit(s * eta), relativeEfficiency(m, alpha0), delta).worth;
+
   /* Numbers between 0 and 1 that look random, the same ones for each seed
      (the generator mulberry32), and pairs of normal ones made of them. */
   function generator(seed) {
@@ -368,7 +407,8 @@ var softlabel = (function () {
   return {
     votePmf, sharedDensity, relativeEfficiency, normalCdf, posterior, density,
     wrongAt, bayesError, wrongShare, items, fisherInformation, slopeCovariance,
-    spread, solve, trueLine, lineError, flipped, flippedLine, generator,
+    spread, solve, trueLine, lineError, flipped, flippedLine,
+    majority, responseLimit, majorityWorth, temperedWorth, generator,
     normalPair, draw, fit, excess, excessLimit, bothExcesses, ratioOfMeans,
     worth, bestRoot, bestWhole, design, splitWorth, split,
   };
