@@ -96,6 +96,15 @@ def test_searches_lead_to_answers(site):
         assert page in main, words
 
 
+def test_a_build_of_few_pages_keeps_the_entries_of_the_others():
+    entries = {"a": [("single", "bias; of votes", "here", "main", None)], "b": [("pair", "tie; break", "", "", None)]}
+    env = types.SimpleNamespace(get_domain=lambda _: types.SimpleNamespace(entries=entries))
+    indexer = types.SimpleNamespace(_index_entries={"a": []})
+    guide.keep_entries(types.SimpleNamespace(env=env, builder=types.SimpleNamespace(indexer=indexer)))
+    assert indexer._index_entries["a"] == [("bias", "here", "main"), ("of votes", "here", "main")]
+    assert indexer._index_entries["b"] == [("break", "", ""), ("tie", "", "")]
+
+
 BOX = re.compile(r"^:::\{prf:(?:theorem|proposition|lemma|corollary)\} (.*?)\n:label: (\S+)", re.M)
 
 

@@ -11,6 +11,7 @@ import yaml
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.index_entries import split_index_msg
 from sphinx.util.logging import getLogger
 
 from softlabel.book import reading
@@ -41,6 +42,14 @@ def answer(app, doctree):
         entry = ("single", words, section["ids"][0], "main", None)
         env.get_domain("index").entries[page].append(entry)
         section.insert(1, addnodes.index("", entries=[entry], inline=False))  # after the title
+
+
+def keep_entries(app):
+    """The search forgets the entries of pages that are not written anew: give it those of the whole index."""
+    for page, entries in app.env.get_domain("index").entries.items():
+        found = {(words, id or "", main) for kind, value, id, main, _ in entries for words in split_index_msg(kind, value)}
+        app.builder.indexer._index_entries[page] = sorted(found)
+    return ()
 
 
 def number_of(env, page, place=""):
@@ -184,4 +193,5 @@ def setup(app):
     app.connect("doctree-read", answer)
     app.connect("doctree-resolved", add_lines)
     app.connect("html-page-context", mark_contents)
+    app.connect("html-collect-pages", keep_entries)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
