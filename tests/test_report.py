@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from datetime import date
 from importlib.metadata import version
 from types import SimpleNamespace
