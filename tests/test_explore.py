@@ -476,6 +476,7 @@ def test_formulas_are_those_of_the_package(driver, tmp_path, check):
         (check_majority, "m, tau, alpha0) / 2", "m, tau, alpha0)"),
         (check_majority, "k = Math.floor(m / 2) + 1;", "k = Math.ceil(m / 2) + 1;"),
         (check_majority, "(i ? 1 : 0.5)", "1"),
+        (check_majority, "turn < 50", "turn < 3"),
         (check_majority, "d.eta * (d.q - expit(stretch * d.eta))", "d.q - expit(stretch * d.eta)"),
         (check_majority, " + (d.q - expit(stretch * d.eta)) ** 2", ""),
         (check_majority, "expit(eta), alpha0), 1, delta)", "expit(eta), alpha0), relativeEfficiency(m, alpha0), delta)"),
@@ -633,6 +634,7 @@ def middle(control):
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_sliders_answer_touch(page, figure):
+    wake(page, FIGURES)  # one that woke now would move what is touched
     for name in FIGURES[figure]:
         before = state(page, figure)
         touch(page, slider(page, figure, name), 0.1, 0.9)
@@ -767,8 +769,9 @@ def said_tempering(driver, s, delta, m, alpha0):
     sure = special.expit(limit.coef[1] / delta * special.logit(0.8))
     sure = "over 99%" if sure > 0.99 else f"{sure:.0%}"
     slopes = f"{s:g} times the true one, {significant(limit.coef[1])} in place of {delta:g}"
-    worth = f"{m:g} such votes are worth {significant(limit.relative_efficiency)} true label"
-    return [slopes, f"the fit tends to {sure}.", worth, f"{m:g} honest ones {honest}."]
+    votes, ones = ("vote is", "one") if m == 1 else ("votes are", "ones")
+    worth = f"{m:g} such {votes} worth {significant(limit.relative_efficiency)} true label"
+    return [slopes, f"the fit tends to {sure}.", worth, f"{m:g} honest {ones} {honest}."]
 
 
 def significant(x):

@@ -219,7 +219,7 @@ var softlabel = (function () {
     });
     const mean = (value) => nodes.reduce((sum, node) => sum + node.f * value(node), 0);
     let stretch = 0;
-    for (let round = 0; round < 50; round++) {
+    for (let turn = 0; turn < 50; turn++) {
       const score = mean((d) => d.eta * (d.q - expit(stretch * d.eta)));
       const slope = mean((d) => d.eta ** 2 * expit(stretch * d.eta) * expit(-stretch * d.eta));
       stretch += score / slope;
