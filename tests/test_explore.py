@@ -634,7 +634,6 @@ def middle(control):
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_sliders_answer_touch(page, figure):
-    wake(page, FIGURES)  # one that woke now would move what is touched
     for name in FIGURES[figure]:
         before = state(page, figure)
         touch(page, slider(page, figure, name), 0.1, 0.9)
