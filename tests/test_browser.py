@@ -61,7 +61,7 @@ def too_wide(driver):
 def look(driver, address, width):
     """Open a page at a width; return what is wrong with it."""
     resize(driver, width)
-    requested_hosts(driver)
+    requested_hosts(driver), driver.get_log("browser")  # what an earlier page has asked for and said
     driver.get(address)
     # Pictures further down are loaded when they come into view, and fonts when
     # a sign asks for them.

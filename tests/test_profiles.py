@@ -167,8 +167,8 @@ def test_what_has_no_profile():
 def test_large_fits_have_a_profile_only_when_asked():
     """n (p + 1)^3 of more than two million: errors of "model" if separated, which are too wide, and else of the sandwich."""
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=40_000), rng.normal(size=40_000), np.arange(40_000) < 50])
-    y = (rng.random(40_000) < expit(X[:, 0])) * 1
+    X = np.column_stack([rng.normal(size=(1300, 10)), np.arange(1300) < 50])
+    y = (rng.random(1300) < expit(X[:, 0])) * 1
     fit = fit_logistic(X, y, method="firth")
     assert fit.separation == "none"
     np.testing.assert_array_equal(fit.conf_int(), fit.conf_int("sandwich"))
@@ -177,6 +177,6 @@ def test_large_fits_have_a_profile_only_when_asked():
     assert fit.separation == "quasi"
     np.testing.assert_array_equal(fit.conf_int(), fit.conf_int("model"))
     pd.testing.assert_frame_equal(fit.summary(), fit.summary("model"))
-    smaller = fit_logistic(X[:30_000], y[:30_000], method="firth")
-    np.testing.assert_array_equal(smaller.conf_int()[3], smaller.conf_int("profile")[3])
-    assert smaller.conf_int()[3, 0] > smaller.conf_int("model")[3, 0]
+    smaller = fit_logistic(X[:1100], y[:1100], method="firth")
+    np.testing.assert_array_equal(smaller.conf_int()[11], smaller.conf_int("profile")[11])
+    assert smaller.conf_int()[11, 0] > smaller.conf_int("model")[11, 0]

@@ -300,9 +300,11 @@ plt.plot([0, 1]);
 def test_print_takes_what_the_site_has_executed(copied):  # noqa: F811
     page = copied / "book" / "new.md"
     page.write_text(page.read_text("utf8") + IN_PRINT, "utf8")
-    parts = "".join(f"- {{caption: {name}, chapters: [{{file: book/{name}}}]}}\n" for name in ("verdicts", "new"))
+    parts = "".join(
+        f"- {{caption: {name}, numbered: true, chapters: [{{file: book/{name}}}]}}\n" for name in ("verdicts", "new")
+    )
     (copied / "_toc.yml").write_text(f"format: jb-book\nroot: book/notation\nparts:\n{parts}", "utf8")
-    assert make(copied) == ["new"]
+    assert make(copied) == ["new", "verdicts"]
     assert make(copied, "latex") == []
     text = (copied / "_build" / "latex" / "harmless-label-noise.tex").read_text("utf8")
     assert f"\\title{{{CONFIG['title']}}}" in text

@@ -37,7 +37,13 @@ def test_reports_count_every_vote(tables):
     assert report.counted["repeated votes"] == votes["label"].notna().sum() - len(once)
     positive = once[once["label"] == "yes"].groupby("item").size()
     assert (report.items["positive"] == positive.reindex(report.items.index, fill_value=0)).all()
-    assert len(attempt(report.table)) and attempt(report.sentences) and "<html" in attempt(report.to_html)
+    assert len(attempt(report.table)) and attempt(report.sentences)
+
+
+@examples(5)
+@given(vote_tables())
+def test_reports_of_any_table_have_a_page(tables):
+    assert "<html" in attempt(answered(analyse_votes, *tables, positive="yes").to_html)
 
 
 # ------------------------------------------------------------------ items, ids, annotators

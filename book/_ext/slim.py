@@ -47,6 +47,8 @@ def kept(rule, used):
         return f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{body}}}" if body else ""
     if rule.type == "comment" and not rule.value.startswith("!"):  # such as name a licence stay
         return ""
+    if rule.type == "at-rule" and rule.lower_at_keyword == "charset":  # comes first in what is written
+        return ""
     return rule.serialize()
 
 
