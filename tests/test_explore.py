@@ -25,7 +25,7 @@ from test_browser import in_all_modes, resize, too_wide, wait
 from test_chapters import Chapter
 
 import softlabel as sl
-from softlabel.book import claims
+from softlabel.book import claims, pictures
 
 FOLDER = ROOT / "book" / "_static" / "explore"
 MODEL = (FOLDER / "model.js").read_text("utf8")
@@ -176,32 +176,15 @@ def check_normal(js):
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
-@cache
-def static_items(delta):
-    """Features, truth and labels, from the cell behind the static figure."""
-    (cell,) = (c.source for c in chapter("paper/02_harmless_noise").code if "Richtmyer" in c.source)
-    names = {"np": np, "TwoClassNormal": sl.TwoClassNormal}
-    exec(cell, names)
-    return names["spread_items"](delta)
-
-
 def wrong_items(delta):
-    _, truth, label = static_items(delta)
+    _, truth, label = pictures.spread_items(delta)
     return truth != label
-
-
-def test_the_front_page_draws_the_same_items():
-    (cell,) = (c.source for c in chapter("index").code if "evenly spread" in c.source)
-    names = {"np": np, "expit": special.expit}
-    exec(cell.partition("fig, axes")[0], names)
-    for ours, theirs in zip((names["Y"], names["truth"], names["label"]), static_items(2)):
-        np.testing.assert_allclose(ours, theirs @ [1, 1j] if theirs.ndim > 1 else theirs)
 
 
 def check_items(js):
     for delta in DELTAS:
         items = f"softlabel.items(300, {delta})"
-        Y, wrong = static_items(delta)[0], wrong_items(delta)
+        Y, wrong = pictures.spread_items(delta)[0], wrong_items(delta)
         ours = js(f"{items}.map(d => [d.y1, d.y2])")
         np.testing.assert_allclose(ours, Y, rtol=1e-10, atol=1e-12)
         assert (js(f"{items}.map(d => d.label !== d.truth)") == wrong).all()
@@ -906,7 +889,7 @@ def test_marks_are_the_items_by_label_and_truth(page, figure):
     for key in (Keys.NULL, 5 * Keys.ARROW_LEFT):
         slider(page, figure, "delta").send_keys(key)
         (delta,) = values(page, figure)
-        Y, _, label = static_items(delta)
+        Y, _, label = pictures.spread_items(delta)
         wrong = wrong_items(delta)
         marks = groups(page, figure, "dot", svg=2)
         wanted = [Y[(label == value) & (wrong == false)] for false in (False, True) for value in (True, False)]
