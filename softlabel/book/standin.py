@@ -55,13 +55,7 @@ def gastroenterology_stand_in(rng: np.random.Generator | int | None = 408) -> Vo
 
 
 def gastroenterology() -> VoteData:
-    """The gastroenterology data; where the files cannot be had, the reason, and the stand-in, whose numbers carry a dagger.
-
-    Examples
-    --------
-    >>> gastroenterology().counts.shape
-    (76, 2)
-    """
+    """The gastroenterology data; where the files cannot be had, the reason, and the stand-in, whose numbers carry a dagger."""
     try:
         return load_gastroenterology()
     except DataFileError as error:
