@@ -18,66 +18,9 @@ import pandas as pd
 
 from softlabel.validation import as_choice, optional
 
-_EMMIXSSL = "https://raw.githubusercontent.com/cran/EMMIXSSL/cfacc7d02e6d654c0664105ad0a0dbe9573c592d/data"
-_CUBAM = "https://raw.githubusercontent.com/welinder/cubam/fe5ba700f1adbb489c69af311558d64370d73d36/demo/bluebirds"
-_GAL = "https://raw.githubusercontent.com/ipeirotis/Get-Another-Label/9fe6c56a7a157dba1a12018f696bad56806125b7/data"
-_FAIRML = "https://raw.githubusercontent.com/polinapolina/sicss18_fairml/03c2d1817d92c222aefc9638bb6a42c5c3428e0f/misc/allData"
-_CALIBRATION = "https://raw.githubusercontent.com/GavinKerrigan/conf_matrix_and_calibration"
-_UQ = "https://raw.githubusercontent.com/nooranisima/Human-AI-Collaborative-UQ/8114addb7d15619a979527ea85a1f36f209b2ed3/data"
-FILES = {  # name in the cache folder: address, sha256
-    "gastro_label_binary.rda": (
-        f"{_EMMIXSSL}/gastro_label_binary.rda",
-        "fda5afe6afe04e4318069979feb2dcee06a0c0816532fe161c63b1c43509b605",
-    ),
-    "gastrodata.rda": (
-        f"{_EMMIXSSL}/gastrodata.rda",
-        "420ca83742ba9c44244709cb0190437ccdd9139197256a5114f45312f6cc8e65",
-    ),
-    "bluebirds_labels.yaml": (
-        f"{_CUBAM}/labels.yaml",
-        "8b1b28e4b869b19bb03beac476c7073149cef784f9524ebe17380a1292a6126c",
-    ),
-    "bluebirds_gt.yaml": (
-        f"{_CUBAM}/gt.yaml",
-        "c9eb769c845ca99495a07b5c28c4290c78436fd8eac65c0747736c4ef8126340",
-    ),
-    "adult_content_labels.txt": (
-        f"{_GAL}/AdultContent3-HCOMP2010/labels.txt",
-        "df8c8a1f9ed83c1d1cdb6e5b8beef3e20e08c4cdd086fcf86b0655c8241b8bd7",
-    ),
-    "MTURK_NO_RACE.csv": (
-        f"{_FAIRML}/MTURK_NO_RACE.csv",
-        "1475ed363e4a183d5fee9a3d2fa93267de508ae0b4453c538ccfe4928bc5e1d6",
-    ),
-    "BROWARD_CLEAN.csv": (
-        f"{_FAIRML}/BROWARD_CLEAN.csv",
-        "aa852465e8c14604b95cafbd9f9833da4fa26fee8d88ae804a8c27036e58eeb0",
-    ),
-    "human_model_truth_cifar10h.csv": (
-        f"{_CALIBRATION}/3b9cf13df58861a87549fe5d36017c1387aceb08/cifar10h/human_model_truth_cifar10h.csv",
-        "2c4f366f68ab2a6ace9ded4b4883dcf2371291fcdcd890dc0fe07e9fa13a38c6",
-    ),
-    "imagenet16H.csv": (
-        f"{_UQ}/imagenet16H.csv",
-        "07a162f8242f916dff06cec5af0a6c7bd2aac21b2415a39a2d45b3dc10d8fcfa",
-    ),
-    "noise80_alexnet.csv": (
-        f"{_UQ}/models/noise80/alexnet.csv",
-        "0919e8aec3d7c5e19f2636a9734434a9b7e32b300694f8918ae28572b2bb6d71",
-    ),
-    "noise125_alexnet.csv": (
-        f"{_UQ}/models/noise125/alexnet.csv",
-        "6eadb8ccab7ccf078647b74b0f287a4cbe6e6c608446d43edf7843dde83ed73c",
-    ),
-    "noise80_predictions.csv": (
-        f"{_UQ}/users/noise80/predictions.csv",
-        "fb22e1312563b96e7ff14561805014e6e57f2e8d542b11cb5de5dfe6d64fdec8",
-    ),
-    "noise125_predictions.csv": (
-        f"{_UQ}/users/noise125/predictions.csv",
-        "0e99d58ea9c7e882e51b26a1343969f2dd7dd19b70debba24d04605183a89851",
-    ),
-}
+# Name in the cache folder, SHA-256 and address of each, as in a registry of pooch.
+_LINES = files("softlabel").joinpath("data_files.txt").read_text(encoding="utf-8").splitlines()
+FILES = {name: (address, sha256) for name, sha256, address in map(str.split, _LINES)}
 
 
 class DataFileError(OSError):
