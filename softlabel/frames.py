@@ -50,3 +50,21 @@ def listed(labels: Any) -> str:
     """At most six labels in words, as Python shows them and not as NumPy does."""
     shown = [repr(label.item() if isinstance(label, np.generic) else label) for label in list(labels)[:6]]
     return ", ".join(shown) + (", ..." if len(labels) > 6 else "")
+
+
+def not_among(positive: object, labels: Any, name: str) -> str:
+    """Words for a positive class that is neither among the labels nor declared; they may differ by their type alone."""
+    alike = [label for label in labels if str(label) == str(positive)]
+    if alike:
+        kinds = ("text", "not text") if isinstance(positive, str) else ("not text", "text")
+        hint = f"; it is {kinds[0]} and the label {kinds[1]}: write positive={listed(alike)}"
+    else:
+        hint = "; if truly none is positive, give a pandas.Categorical that has it as a category"
+    return f"positive={positive!r} is not among the labels of {name} ({listed(labels)}){hint}"
+
+
+def same(label: object, other: object) -> bool:
+    try:
+        return bool(label == other)
+    except (TypeError, ValueError, OverflowError):  # arrays and the like; whole numbers beyond NumPy's
+        return False

@@ -12,16 +12,13 @@ from softlabel.logistic import fit_logistic, inverse
 from softlabel.overdispersion import VoteTerms, best_omega, need_repeated_votes
 from softlabel.separation import centre_and_scale, column_sums, explain_separation, way_back
 from softlabel.validation import (
-    MOST_VOTES,
     Array,
     ConvergenceWarning,
     SeparationWarning,
-    align,
-    as_counts,
-    as_features,
+    as_features_and_counts,
     as_positive,
     as_whole,
-    place,
+    for_a_likelihood,
 )
 from softlabel.vote_models import parts_of_votes, votes_in_order
 
@@ -113,9 +110,8 @@ def fit_dirichlet_multinomial(X: ArrayLike, counts: ArrayLike, *, max_iter: int 
     (array([-1.893,  0.875]), 1.617)
     """
     max_iter, tol = as_whole(max_iter, "max_iter", 1), as_positive(tol, "tol")
-    counts = align(X, counts, ("X", "counts"))
-    X, names = as_features(X, none=True)
-    counts = _check(X, counts)
+    X, names, counts = as_features_and_counts(X, counts, none=True)
+    need_repeated_votes(for_a_likelihood(counts))
 
     unanimous = not np.any(counts.min(axis=1) > 0)
     with warnings.catch_warnings():
@@ -162,19 +158,6 @@ def fit_dirichlet_multinomial(X: ArrayLike, counts: ArrayLike, *, max_iter: int 
         feature_names=names,
         _cov=cov,
     )
-
-
-def _check(X: Array, counts: ArrayLike) -> Array:
-    counts = as_counts(counts)
-    if counts.shape != (len(X), 2):
-        raise ValueError(
-            f"counts have shape {counts.shape} but X has {len(X)} items: a row of positive and negative votes for each item"
-        )
-    if counts.max() > MOST_VOTES:
-        at = tuple(np.argwhere(counts > MOST_VOTES)[0])
-        raise ValueError(f"{place('counts', at)} is {counts[at]:g}: a likelihood takes {MOST_VOTES:,} votes at most")
-    need_repeated_votes(counts)
-    return counts
 
 
 def _newton(x: Array, counts: Array, theta: Array, max_iter: int, tol: float) -> tuple[Array, float, bool, int, Array]:

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from softlabel.fits import LogisticFit
 from softlabel.tables import read_votes
-from softlabel.validation import Array, align, as_counts, as_features, listed
+from softlabel.validation import Array, as_features_and_counts, listed
 
 
 class Who(NamedTuple):
@@ -115,13 +115,7 @@ def two_way_cov(fit: LogisticFit, X: ArrayLike, counts: ArrayLike, votes: pd.Dat
     if not isinstance(fit, LogisticFit):
         raise ValueError(f"fit must be a LogisticFit, from fit_logistic(X, counts), got {type(fit).__name__}")
     given = X, counts
-    counts = align(X, counts, ("X", "counts"))
-    X, names = as_features(X)
-    counts = as_counts(counts)
-    if counts.shape != (len(X), 2):
-        raise ValueError(
-            f"counts have shape {counts.shape} but X has {len(X)} items: a row of positive and negative votes for each item"
-        )
+    X, names, counts = as_features_and_counts(X, counts)
     if names != fit.feature_names:
         raise ValueError(f"X has the columns {listed(names)}, but fit those of {listed(fit.feature_names)}")
     x, m = np.column_stack([np.ones(len(X)), X]), counts.sum(axis=1)

@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from softlabel.frames import align as align
 from softlabel.frames import as_pandas as as_pandas
 from softlabel.frames import listed as listed
+from softlabel.frames import not_among as not_among
 from softlabel.frames import places as places
+from softlabel.frames import same as same
 
 Array = NDArray[np.float64]
 NUMBER = (numbers.Number, np.bool_)  # NumPy does not call its booleans numbers
@@ -182,24 +184,6 @@ def _is_positive(y: ArrayLike, ndim: int, positive: object) -> NDArray[np.bool_]
     return np.array([same(label, positive) for label in labels], dtype=bool)[code].reshape(y.shape)
 
 
-def not_among(positive: object, labels: Any, name: str) -> str:
-    """Words for a positive class that is neither among the labels nor declared; they may differ by their type alone."""
-    alike = [label for label in labels if str(label) == str(positive)]
-    if alike:
-        kinds = ("text", "not text") if isinstance(positive, str) else ("not text", "text")
-        hint = f"; it is {kinds[0]} and the label {kinds[1]}: write positive={listed(alike)}"
-    else:
-        hint = "; if truly none is positive, give a pandas.Categorical that has it as a category"
-    return f"positive={positive!r} is not among the labels of {name} ({listed(labels)}){hint}"
-
-
-def same(label: object, other: object) -> bool:
-    try:
-        return bool(label == other)
-    except (TypeError, ValueError, OverflowError):  # arrays and the like; whole numbers beyond NumPy's
-        return False
-
-
 def _labels_that_are_no_numbers(y: ArrayLike, ndim: int) -> list[Any]:
     """The different labels in ``y`` if one of them is text or another object; none if all are numbers."""
     try:
@@ -254,16 +238,33 @@ def as_probabilities(probability: ArrayLike) -> Array:
     return array
 
 
+def as_features_and_counts(X: ArrayLike, counts: ArrayLike, *, none: bool = False) -> tuple[Array, list[str], Array]:
+    """Features, their names, and votes (n, 2) on the same items; pandas objects are matched by index."""
+    counts = align(X, counts, ("X", "counts"))
+    X, names = as_features(X, none=none)
+    counts = as_counts(counts)
+    if counts.shape != (len(X), 2):
+        raise ValueError(
+            f"counts have shape {counts.shape} but X has {len(X)} items: a row of positive and negative votes for each item"
+        )
+    return X, names, counts
+
+
 def as_counts_and_tau(counts: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
     """Votes and posterior probabilities of the same items; pandas objects are matched by index."""
     tau = align(counts, tau, ("counts", "tau"))
     counts, tau = as_counts(counts), as_tau(tau)
     if counts.shape != tau.shape or counts.ndim != 2:
         raise ValueError(f"counts have shape {counts.shape} but tau has {tau.shape}: both must be (n, g)")
+    return for_a_likelihood(counts), tau
+
+
+def for_a_likelihood(counts: Array) -> Array:
+    """Votes that are not too many for arrays with an element a vote."""
     if counts.max() > MOST_VOTES:
         at = tuple(np.argwhere(counts > MOST_VOTES)[0])
         raise ValueError(f"{place('counts', at)} is {counts[at]:g}: a likelihood takes {MOST_VOTES:,} votes at most")
-    return counts, tau
+    return counts
 
 
 def as_alpha0(alpha0: ArrayLike, scalar: bool = False) -> Array:

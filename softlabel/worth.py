@@ -17,8 +17,7 @@ from softlabel.two_way import Who, between_annotators, who_voted
 from softlabel.validation import (
     Array,
     align,
-    as_counts,
-    as_features,
+    as_features_and_counts,
     as_labellers,
     as_level,
     as_numbers,
@@ -389,13 +388,8 @@ def choose_for_truth(
 
 
 def _arguments(X: ArrayLike, counts: ArrayLike, truth: ArrayLike) -> tuple[Array, Array, Array, list[str]]:
-    counts, truth = align(X, counts, ("X", "counts")), align(X, truth, ("X", "truth"))
-    X, names = as_features(X)
-    counts = as_counts(counts)
-    if counts.shape != (len(X), 2):
-        raise ValueError(
-            f"counts have shape {counts.shape} but X has {len(X)} items: a row of positive and negative votes for each item"
-        )
+    truth = align(X, truth, ("X", "truth"))
+    X, names, counts = as_features_and_counts(X, counts)
     return X, counts, _check_truth(truth, len(X)), names
 
 
