@@ -240,9 +240,8 @@ def signed_roots(points: Array, references: Array, theta: Array) -> tuple[Array,
     """
     odds = np.exp(np.clip(references @ theta, -700, 700))
     tau, n = odds / (1 + odds), len(references)
-    A = (references.T * (tau / (1 + odds))) @ references / n
-    ridge = 1e-9 * np.trace(A) * np.eye(len(A))
-    steepest = points @ np.linalg.inv(A + ridge)
+    A = _regular((references.T * (tau / (1 + odds))) @ references / n)
+    steepest = points @ np.linalg.inv(A)
     form = np.sum(steepest * points, axis=1)
     along = points @ theta
     rules = theta - (along / form)[:, None] * steepest
@@ -252,13 +251,19 @@ def signed_roots(points: Array, references: Array, theta: Array) -> tuple[Array,
     odds = np.exp(np.clip(rules @ references.T, -700, 700))
     ratio = best - rules @ target + np.log1p(odds).mean(axis=1)
     probability = odds / (1 + odds)
-    hessian = ((probability / (1 + odds)) @ products).reshape(len(rules), *A.shape) + ridge
+    hessian = _regular(((probability / (1 + odds)) @ products).reshape(len(rules), *A.shape))
     gradient = probability @ references / n - target
     by_gradient, by_point = np.moveaxis(np.linalg.solve(hessian, np.stack([gradient, points], axis=-1)), -1, 0)
     multiplier = np.sum(points * by_gradient, axis=1) / np.sum(points * by_point, axis=1)
     rules = rules - by_gradient + multiplier[:, None] * by_point
     second = best - rules @ target + np.log1p(np.exp(np.clip(rules @ references.T, -700, 700))).mean(axis=1)
     return np.sign(along) * np.sqrt(2 * np.maximum(np.minimum(ratio, second), 0)), form
+
+
+def _regular(A: Array) -> Array:
+    """Matrices (..., q, q) with a billionth of their trace: far out, where no item is in doubt, they are rounding error."""
+    regular: Array = A + 1e-9 * np.maximum(np.trace(A, axis1=-2, axis2=-1), 1e-200)[..., None, None] * np.eye(A.shape[-1])
+    return regular
 
 
 def equal(points: Array, references: Array, theta: Array, limit: Array, cov: Array, size: int) -> tuple[float, float]:

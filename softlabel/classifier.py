@@ -9,16 +9,29 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgWarning
 from scipy.special import log_softmax, softmax
 
-from softlabel.logistic import fit_logistic
+from softlabel.patient import explain_no_convergence, fit_patiently
 from softlabel.separation import explain_separation
-from softlabel.validation import Array, SeparationWarning, align, as_numbers, as_positive, listed, optional, place, same
+from softlabel.validation import (
+    Array,
+    ConvergenceWarning,
+    SeparationWarning,
+    align,
+    as_numbers,
+    as_positive,
+    listed,
+    optional,
+    place,
+    same,
+)
 from softlabel.worth import fit_votes_and_truth
 
 optional("sklearn", "sklearn", "SoftLabelClassifier")  # else without a word on which extra has it
 
 from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: E402
+from sklearn.exceptions import ConvergenceWarning as NotConverged  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data  # noqa: E402
 
@@ -298,9 +311,7 @@ def _maximum_likelihood(X: Array | pd.DataFrame, votes: Array) -> Array:
     if (votes != np.floor(votes)).any() or votes.max() > 2.0**50:
         votes = np.rint(votes * (2.0**50 / votes.max()))  # multiples of all votes have the same estimate
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SeparationWarning)  # it recommends what is not offered here
-            fit = fit_logistic(X, votes[:, ::-1])
+        fit = fit_patiently(X, votes[:, ::-1])  # whose words recommend what is not offered here
     except ValueError as error:
         raise ValueError(f"{error}; or give a penalty above 0") from None
     if fit.separation != "none":
@@ -309,6 +320,8 @@ def _maximum_likelihood(X: Array | pd.DataFrame, votes: Array) -> Array:
             SeparationWarning,
             stacklevel=3,
         )
+    elif not fit.converged:
+        warnings.warn(f"{explain_no_convergence(fit, 'y')}; or give a penalty above 0", ConvergenceWarning, stacklevel=3)
     return fit.coef
 
 
@@ -319,6 +332,15 @@ def _penalised(X: Array, votes: Array, penalty: float) -> Array:
     x = X - centre
     unit = float(max(np.abs(x).max(), penalty**0.5))  # neither large features nor a large penalty make the solver give up
     model = LogisticRegression(C=unit * (unit / penalty), solver="newton-cholesky", tol=1e-8)
-    model.fit((x / unit)[rows], label, sample_weight=votes[rows, label])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)  # then the solver goes on by another method
+        warnings.simplefilter("error", NotConverged)
+        try:
+            model.fit((x / unit)[rows], label, sample_weight=votes[rows, label])
+        except NotConverged:
+            raise ValueError(
+                f"penalty={penalty:g} is too small for features as large as {unit:.3g}: scale the features, or give a larger "
+                "penalty"
+            ) from None
     coef = model.coef_ / unit
     return np.column_stack([model.intercept_ - coef @ centre, coef])

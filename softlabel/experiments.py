@@ -330,7 +330,7 @@ def fit_as_r(X: Array, counts: Array, max_iter: int = 25, epsilon: float = 1e-8)
 
 
 def _fit_firth(X: Array, counts: Array) -> Array:
-    return fit_logistic_batch(X[None], counts[None], method="firth", max_iter=100, tol=1e-6).coef.ravel()
+    return fit_logistic_batch(X[None], counts[None], method="firth", max_iter=1000, tol=1e-6).coef.ravel()
 
 
 def _fit_ridge(X: Array, counts: Array) -> Array:

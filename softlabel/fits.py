@@ -148,7 +148,8 @@ class LogisticFit(LogisticRule):
         Notes
         -----
         Heinze & Schemper (2002): twice the fall of the penalised log-likelihood is compared with chi-square. If an item has
-        several votes, it is first divided by ``dispersion`` where that is above 1 (McCullagh & Nelder 1989, section 4.5).
+        several votes, it is first divided by ``dispersion`` where that is above 1 (McCullagh & Nelder 1989, section 4.5). An
+        end is infinite where the likelihood falls so slowly that rounding hides it.
 
         Examples
         --------

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, gammaln, log_expit
 
 from softlabel.fits import LogisticRule
-from softlabel.logistic import fit_logistic, inverse
+from softlabel.logistic import inverse
 from softlabel.overdispersion import VoteTerms, best_omega, need_repeated_votes
+from softlabel.patient import fit_patiently
 from softlabel.separation import centre_and_scale, column_sums, explain_separation, way_back
 from softlabel.validation import (
     Array,
@@ -114,10 +115,8 @@ def fit_dirichlet_multinomial(X: ArrayLike, counts: ArrayLike, *, max_iter: int 
     need_repeated_votes(for_a_likelihood(counts))
 
     unanimous = not np.any(counts.min(axis=1) > 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # repeated below, where the caller is known
-        # Of labellers who always agree, the first says it all.
-        start = fit_logistic(X, np.minimum(counts, 1) if unanimous else counts)
+    # Of labellers who always agree, the first says it all.
+    start = fit_patiently(X, np.minimum(counts, 1) if unanimous else counts)
     coef, cov, alpha0 = start.coef, start.cov("model"), 0.0
     log_likelihood, converged, n_iter = start.log_likelihood, start.converged, 0
     if start.separation != "none":

@@ -6,7 +6,6 @@ omega = 0, sums log(1 + k omega / tau_i) over all votes for i that have k before
 that have j before them on their item.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -15,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, chdtri
 
-from softlabel.logistic import fit_logistic
+from softlabel.patient import explain_no_convergence, fit_patiently
 from softlabel.separation import design
 from softlabel.validation import (
     Array,
-    SeparationWarning,
     align,
     as_choice,
     as_counts_and_tau,
@@ -297,12 +295,7 @@ def adjusted_likelihood(counts: Array, tau: Array, X: ArrayLike) -> Callable[[fl
             f"method='cox-reid' takes two classes, as the logistic fit does, and counts have {counts.shape[1]}: name "
             "method='likelihood' or 'bootstrap'"
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", SeparationWarning)
-        try:
-            fitted = fit_logistic(X, counts).posterior(X)
-        except SeparationWarning:
-            raise ValueError("the features separate the votes: there is no fit, and no interval for alpha0") from None
+    fitted = _posterior(X, counts)
     if np.abs(fitted - tau).max() > SAME:
         raise ValueError(
             "tau is not fit_logistic(X, counts).posterior(X): method='cox-reid' allows for the error of that fit only; for "
@@ -320,11 +313,21 @@ def adjusted_likelihood(counts: Array, tau: Array, X: ArrayLike) -> Callable[[fl
     for _ in range(2):  # a third time changes nothing
         weighted = counts / _phi(m, _highest(likelihood)[0])[which, None]
         # fit_logistic takes whole numbers, of which only the ratios matter
-        tau = fit_logistic(X, np.rint(weighted * (2.0**50 / weighted.max()))).posterior(X)
+        tau = _posterior(X, np.rint(weighted * (2.0**50 / weighted.max())))
         w = m[which] * tau.prod(axis=1)
         parts = np.array([(x[which == k].T * w[which == k]) @ x[which == k] for k in range(len(m))])
         likelihood = _less_log_det(VoteTerms(counts, tau).log_likelihood, parts, m)
     return likelihood
+
+
+def _posterior(X: ArrayLike, votes: Array) -> Array:
+    """Of a fit, which there must be."""
+    fit = fit_patiently(X, votes)
+    if fit.separation != "none":
+        raise ValueError("the features separate the votes: there is no fit, and no interval for alpha0")
+    if not fit.converged:
+        raise ValueError(f"{explain_no_convergence(fit, 'counts')}. Without a fit there is no interval for alpha0")
+    return fit.posterior(X)
 
 
 def _phi(m: Array, omega: float) -> Array:

@@ -1,6 +1,7 @@
 """Profiles of the penalised likelihood of Firth (1993): intervals and tests where no covariance can be relied on."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.special import chdtri, expit, log_expit
@@ -9,6 +10,7 @@ from softlabel.separation import way_back
 from softlabel.validation import Array
 
 STEPS = 200  # at most, of Newton's method
+RIDGE = 1e-14  # of the trace of H, lest it be singular
 MANY = 2e6  # n q^3, beyond which profiles take many seconds and second derivatives of the penalty are not worth it
 
 
@@ -63,12 +65,16 @@ class Profile:
         return self.back / self._units[:, None]
 
     def _end(self, row: Array, side: int, limit: float) -> float:
-        """The value of a coefficient below the estimate (-1) or above (1) at which the signed root is ``limit`` in size."""
+        """The value of a coefficient below the estimate (-1) or above (1) at which the signed root is ``limit`` in size.
+
+        Infinite if it lies so far out that the penalty is rounding error there.
+        """
         from scipy.optimize import brentq  # takes as long to import as all of the package
 
         beta, width = self.beta, row @ np.linalg.solve(self._terms(self.beta)[2], row)
         near, step = float(row @ beta), side * limit * float(np.sqrt(self.dispersion * width))
 
+        @cache  # a second search from elsewhere may end on another top, and the ends no longer enclose a root
         def beyond(value: float) -> float:
             nonlocal beta
             root, beta = self._root(row, value, beta)
@@ -77,6 +83,9 @@ class Profile:
         for _ in range(60):
             if beyond(near + step) > 0:
                 return float(brentq(beyond, near, near + step, xtol=1e-6 * abs(step)))
+            H = self._terms(beta)[2]
+            if np.linalg.eigvalsh(H)[0] < 2 * RIDGE * np.trace(H):
+                break  # what falls further out is hidden by rounding
             near, step = near + step, 2 * step
         return side * np.inf
 
@@ -118,7 +127,7 @@ class Profile:
         tau, rest = expit(eta), expit(-eta)
         weight = self.counts.sum(axis=1) * tau * rest
         H = (self.x.T * weight) @ self.x
-        H = H + 1e-14 * max(np.trace(H), 1e-280) * np.eye(len(H))
+        H = H + RIDGE * max(np.trace(H), 1e-280) * np.eye(len(H))
         leverage = weight * ((self.x @ np.linalg.inv(H)) * self.x).sum(axis=1)
         score = self.counts[:, 0] * rest - self.counts[:, 1] * tau + leverage * (rest - tau) / 2
         penalised = self.counts[:, 0] @ log_expit(eta) + self.counts[:, 1] @ log_expit(-eta) + np.linalg.slogdet(H)[1] / 2

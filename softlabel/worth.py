@@ -11,7 +11,7 @@ from scipy.special import log_expit
 
 from softlabel.belief import Belief, cov_of_votes
 from softlabel.fits import LogisticRule
-from softlabel.logistic import fit_logistic
+from softlabel.patient import explain_no_convergence, fit_patiently, fit_that_exists
 from softlabel.separation import separation_of
 from softlabel.two_way import Who, between_annotators, who_voted
 from softlabel.validation import (
@@ -114,11 +114,15 @@ def fit_votes_and_truth(X: ArrayLike, counts: ArrayLike, truth: ArrayLike) -> Co
     if counts.any():
         if known.any() and np.ptp(truth[known]) == 0:
             _warn(f"all true labels in truth are {truth[known][0]:g}: the rule is that of the votes, moved by its prior")
-        belief = Belief.of(X, *_votes_rule(X, counts), truth, known.astype(float))
-        coef, cov = belief.coef_and_cov()
+        rule, rule_cov, doubts = _votes_rule(X, counts)
+        for text in doubts:
+            _warn(text)
+        coef, cov = Belief.of(X, rule, rule_cov, truth, known.astype(float)).coef_and_cov()
     elif known.any():
-        fit = fit_logistic(X[known], truth[known], method="firth")
+        fit = fit_patiently(X[known], truth[known], "firth")
         coef, cov, converged = fit.coef, fit.cov("model"), fit.converged
+        if not converged:
+            _warn(explain_no_convergence(fit, "the true labels"))
     else:
         raise ValueError("counts has no vote and truth no true label: there is nothing to fit")
     eta = coef[0] + X[known] @ coef[1:]
@@ -311,14 +315,15 @@ def worth_of_votes(
     weight = _weights(known, inclusion)
     size = int(voted.sum()) if n_items is None else as_whole(n_items, "n_items", X.shape[1] + 2)
     m = None if m is None else float(as_labellers(m, whole=False, scalar=True))
-    reservations = _reservations(X, truth, known, voted, who)
+    coef, cov, doubts = _votes_rule(X, counts, who)
+    reservations = (*_reservations(X, truth, known, voted, who), *doubts)
     for text in reservations:
         _warn(text)
-    belief = Belief.of(X, *_votes_rule(X, counts, who), truth, weight)
+    belief = Belief.of(X, coef, cov, truth, weight)
     if who is not None:
         who = who._replace(item=np.cumsum(voted)[who.item] - 1)
-    cov = cov_of_votes(belief.z[voted], counts[voted], m, rng, who, size)
-    draws = belief.quantities(cov, size, rng, in_hand=n_items is None and m is None)
+    covs = cov_of_votes(belief.z[voted], counts[voted], m, rng, who, size)
+    draws = belief.quantities(covs, size, rng, in_hand=n_items is None and m is None)
     tails = [0.5, (1 - level) / 2, (1 + level) / 2]
     right = draws.pop("right") == 1
     estimates = {name: Estimate(*map(float, np.quantile(values, tails))) for name, values in draws.items()}
@@ -408,8 +413,8 @@ def _check_truth(truth: ArrayLike, n: int) -> Array:
     return array
 
 
-def _warn(text: str, stacklevel: int = 3) -> None:
-    warnings.warn(text, TruthWarning, stacklevel=stacklevel)
+def _warn(text: str) -> None:
+    warnings.warn(text, TruthWarning, stacklevel=3)
 
 
 def _weights(known: NDArray[np.bool_], inclusion: ArrayLike | None) -> Array:
@@ -448,20 +453,19 @@ def _several(k: int) -> str:
     return f"{k} true label{'s' if k != 1 else ''}"
 
 
-def _votes_rule(X: Array, counts: Array, who: Who | None = None) -> tuple[Array, Array]:
-    """Coefficients (p + 1,) of the votes' rule, and their covariance."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of separation, which is said below
-        fit = fit_logistic(X, counts)
+def _votes_rule(X: Array, counts: Array, who: Who | None = None) -> tuple[Array, Array, list[str]]:
+    """Coefficients (p + 1,) of the votes' rule, their covariance, and what is doubtful about them."""
+    fit, doubts = fit_that_exists(X, counts), []
     cov = fit.cov()
     if fit.separation != "none":
-        _warn("the features separate the votes in counts: Firth's estimate takes the place of the votes' rule", 4)
-        fit = fit_logistic(X, counts, method="firth")
         cov = fit.cov("model")
+        doubts.append("the features separate the votes in counts: Firth's estimate takes the place of the votes' rule")
+    if not fit.converged:
+        doubts.append(explain_no_convergence(fit, "the votes"))
     if not (np.isfinite(cov).all() and (np.diag(fit.cov("model")) > 0).all()):
         raise ValueError(
             "X has a column so small or so large that the variance of its coefficient is no number: change its unit"
         )
     if who is not None:
         cov = cov + between_annotators(X, fit.coef, counts, who)
-    return fit.coef, cov
+    return fit.coef, cov, doubts

@@ -16,7 +16,8 @@ from conftest import ROOT
 from softlabel import VoteReport, datasets
 
 PACKAGE = ROOT / "softlabel"
-STATISTICS = set("validation threads fits vote_models normal separation logistic overdispersion joint efficiency".split())
+STATISTICS = {"validation", "threads", "fits", "vote_models", "normal", "separation", "logistic", "patient"}
+STATISTICS |= {"overdispersion", "joint", "efficiency"}
 MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules of the room
     "frames": set(),
     "validation": {"frames"},
@@ -27,8 +28,9 @@ MAY_IMPORT = {  # beside themselves; `report` and `book` stand for all modules o
     "normal": {"validation"},
     "separation": {"validation"},
     "logistic": {"validation", "threads", "profiles", "fits", "separation"},
-    "overdispersion": {"validation", "separation", "vote_models", "logistic"},
-    "joint": {"validation", "fits", "separation", "vote_models", "logistic", "overdispersion"},
+    "patient": {"logistic", "fits"},
+    "overdispersion": {"validation", "separation", "vote_models", "patient"},
+    "joint": {"validation", "fits", "separation", "vote_models", "logistic", "patient", "overdispersion"},
     "efficiency": {"validation", "normal", "vote_models", "logistic"},
     "budget": {"validation", "efficiency"},
     "datasets": {"validation"},

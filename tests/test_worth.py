@@ -209,7 +209,7 @@ def test_new_items_are_not_those_in_hand():
 
 def test_the_votes_rule_has_the_covariance_of_overdispersed_votes():
     X, counts, _ = with_votes(300, 0)
-    coef, cov = worth._votes_rule(X, counts)
+    coef, cov, _ = worth._votes_rule(X, counts)
     np.testing.assert_array_equal(coef, fit_logistic(X, counts).coef)
     np.testing.assert_array_equal(cov, fit_logistic(X, counts).cov("sandwich"))
 
@@ -371,7 +371,7 @@ def test_covariance_of_the_votes_rule_is_two_way():
     x, rng = np.insert(X, 0, 1, axis=1)[who.item], np.random.default_rng(1)
     rules = RULE + rng.normal(size=(40, 4))
     who = who._replace(positive=rng.random(len(x)) < expit(np.sum(x * rules[who.annotator], axis=1)))
-    coef, cov = worth._votes_rule(X, counted(who), who)
+    coef, cov, _ = worth._votes_rule(X, counted(who), who)
     scores = x * (who.positive - expit(x @ coef))[:, None]
     by_item, by_annotator = (np.eye(codes.max() + 1)[codes].T @ scores for codes in (who.item, who.annotator))
     meat = by_item.T @ by_item + 40 / 39 * by_annotator.T @ by_annotator - scores.T @ scores

@@ -1,7 +1,6 @@
 """From tables of votes and features to answers: what the votes are worth, whether to believe it, what to buy next."""
 
 import logging
-import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from softlabel.fits import LogisticFit
 from softlabel.labellers import compare_annotators, examine_labellers
-from softlabel.logistic import fit_logistic
+from softlabel.patient import fit_that_exists
 from softlabel.report import parts, rivals
 from softlabel.report.agreement import agreement
 from softlabel.report.base import made_today
@@ -33,7 +32,7 @@ from softlabel.report.tidy import Tables, tidy
 from softlabel.report.votes_alone import OF_FINDINGS, AgreementReport, analyse_agreement
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
 from softlabel.two_way import Who
-from softlabel.validation import Array, ConvergenceWarning, SeparationWarning, as_level, as_positive, as_rng, listed, same
+from softlabel.validation import Array, as_level, as_positive, as_rng, listed, same
 from softlabel.vote_models import variance_inflation
 from softlabel.worth import FEW
 
@@ -336,12 +335,7 @@ def _join(tables: Tables, repeats: str, rest: str | None, pseudonyms: bool) -> _
 
 
 def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
-    """Maximum likelihood; Firth's method, whose estimate exists, where the features separate the votes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeparationWarning)  # both are said in the report
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fit = fit_logistic(X, counts)
-        fit = fit if fit.separation == "none" else fit_logistic(X, counts, method="firth")
+    fit = fit_that_exists(X, counts)
     with np.errstate(all="ignore"):
         if not np.isfinite(fit.cov()).all():
             raise ValueError("features has a column so small that its coefficient has no variance in numbers: change its unit")

@@ -8,8 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softlabel.labellers import dawid_skene
-from softlabel.logistic import fit_logistic
-from softlabel.validation import Array, ConvergenceWarning, SeparationWarning
+from softlabel.patient import fit_patiently
+from softlabel.validation import Array
 
 FOLDS = 5
 MOST_ITEMS = 2000  # GLAD takes a millisecond an item
@@ -45,10 +45,7 @@ def held_out(X: pd.DataFrame, response: Array, fold: NDArray[np.intp]) -> tuple[
     """Log-odds of each item by a rule trained on the other folds; in how many folds the labels were separated."""
     eta, separated = np.empty(len(X)), 0
     for k in range(FOLDS):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SeparationWarning)
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            fit = fit_logistic(X[fold != k], response[fold != k])
+        fit = fit_patiently(X[fold != k], response[fold != k])
         separated += fit.separation != "none"
         eta[fold == k] = fit.coef[0] + X[fold == k].to_numpy() @ fit.coef[1:]
     return eta, separated
