@@ -82,8 +82,8 @@ class Belief:
         to_coef, to_theta = coordinates(X, coef)
         z = to_coef[:, :1].T + X @ to_coef[:, 1:].T
         q = z.shape[1]
-        sampling = to_theta @ (cov + cov.T) @ to_theta.T / 2
-        sampling = sampling + 1e-12 * np.eye(q)  # not singular, even if the rule meets each vote exactly
+        half = to_theta @ _root(cov)
+        sampling = half @ half.T + 1e-12 * np.eye(q)  # not singular, even if the rule meets each vote exactly
         known = weight > 0
         labels = z[known], truth[known], np.asarray(weight[known], float)
         drift, log_prior = _models(q)
@@ -166,6 +166,14 @@ class Belief:
             "equal_number": number,
             "right": none[costly][:, [0, *range(2, q)]].all(axis=1).astype(float),
         }
+
+
+def _root(cov: Array) -> Array:
+    """Matrix of which the square is a covariance, in any units; transformed, it stays one whatever is lost to rounding."""
+    sd = np.sqrt(np.maximum(np.diag(cov), 1e-300))
+    value, vector = np.linalg.eigh(cov / sd[:, None] / sd)
+    root: Array = sd[:, None] * vector * np.sqrt(np.maximum(value, 0))
+    return root
 
 
 def _models(q: int) -> tuple[Array, Array]:

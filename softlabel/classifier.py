@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgWarning
 from scipy.special import log_softmax, softmax
 
 from softlabel.patient import explain_no_convergence, fit_patiently
@@ -332,15 +331,14 @@ def _penalised(X: Array, votes: Array, penalty: float) -> Array:
     x = X - centre
     unit = float(max(np.abs(x).max(), penalty**0.5))  # neither large features nor a large penalty make the solver give up
     model = LogisticRegression(C=unit * (unit / penalty), solver="newton-cholesky", tol=1e-8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LinAlgWarning)  # then the solver goes on by another method
-        warnings.simplefilter("error", NotConverged)
-        try:
-            model.fit((x / unit)[rows], label, sample_weight=votes[rows, label])
-        except NotConverged:
-            raise ValueError(
-                f"penalty={penalty:g} is too small for features as large as {unit:.3g}: scale the features, or give a larger "
-                "penalty"
-            ) from None
+    with warnings.catch_warnings(record=True) as caught:  # where one solver gives up, another goes on
+        warnings.simplefilter("always")
+        model.fit((x / unit)[rows], label, sample_weight=votes[rows, label])
+    if any(issubclass(warning.category, NotConverged) for warning in caught):
+        warnings.warn(
+            f"no convergence: penalty={penalty:g} is small beside features as large as {unit:.3g}; scale the features",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     coef = model.coef_ / unit
     return np.column_stack([model.intercept_ - coef @ centre, coef])

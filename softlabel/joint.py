@@ -202,7 +202,7 @@ def _sums(x: Array, counts: Array, theta: Array) -> tuple[float, Array, Array, A
 
 def _sums_of(x: Array, counts: Array, theta: Array) -> tuple[float, Array, Array, Array]:
     eta, omega = x @ theta[:-1], theta[-1]
-    tau = np.column_stack([expit(eta), expit(-eta)])
+    tau = np.maximum(np.column_stack([expit(eta), expit(-eta)]), RARE)
     extra, by_omega = VoteTerms(counts, tau).of_items(omega)
     by_eta, eta_eta, eta_omega, omega_omega = _derivatives(counts, tau, omega)
     independent = counts[:, 0] @ log_expit(eta) + counts[:, 1] @ log_expit(-eta)
@@ -223,7 +223,7 @@ def _derivatives(counts: Array, tau: Array, omega: float) -> tuple[Array, ...]:
     """
     entry, k = votes_in_order(counts.ravel())
     item, sign = entry // 2, 1 - 2 * (entry % 2)
-    t, rest = np.maximum(tau.ravel()[entry], RARE), tau[:, ::-1].ravel()[entry]
+    t, rest = tau.ravel()[entry], tau[:, ::-1].ravel()[entry]
     inverse_t = 1 / (t + k * omega)
     r = t * inverse_t
     m, j = counts.sum(axis=1).astype(np.int64), np.arange(counts.sum(axis=1).max())

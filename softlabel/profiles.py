@@ -151,4 +151,4 @@ class Profile:
         leverage = weight * (y**2).sum(axis=1) * (1 - 6 * tau * rest)
         exact = H - (self.x.T * leverage) @ self.x / 2 + third.reshape(q, -1) @ third.reshape(q, -1).T / 2
         exact = free.T @ exact @ free
-        return exact if q == 1 or np.linalg.eigvalsh(exact)[0] > 1e-9 * value[0] else usual
+        return exact if q == 1 or np.linalg.eigvalsh(exact)[0] > RIDGE * value.sum() else usual

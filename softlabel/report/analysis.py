@@ -1,6 +1,7 @@
 """From tables of votes and features to answers: what the votes are worth, whether to believe it, what to buy next."""
 
 import logging
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -335,7 +336,10 @@ def _join(tables: Tables, repeats: str, rest: str | None, pseudonyms: bool) -> _
 
 
 def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
-    fit = fit_that_exists(X, counts)
+    try:
+        fit = fit_that_exists(X, counts)
+    except ValueError as error:  # in words of the argument that it was called by
+        raise ValueError(re.sub(r"\bX\b", "features", str(error))) from None
     with np.errstate(all="ignore"):
         if not np.isfinite(fit.cov()).all():
             raise ValueError("features has a column so small that its coefficient has no variance in numbers: change its unit")
