@@ -38,7 +38,10 @@ def tables(X, counts, rng):
     return votes, pd.DataFrame(X, columns=[f"f{k}" for k in range(X.shape[1])]).rename_axis("item")
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.slow if seed > 9 else ()) for seed in range(300)])
+DAILY = {4, 11, 14, 15, 17, 22, 75, 122, 288, 291}  # each was once answered by somebody else, and each in another way
+
+
+@pytest.mark.parametrize("seed", [pytest.param(k, marks=() if k in DAILY else pytest.mark.slow) for k in range(300)])
 def test_every_answer_is_ours(seed):
     rng = np.random.default_rng(seed)
     X, counts, truth = hard(rng)
