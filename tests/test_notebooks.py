@@ -10,7 +10,7 @@ import types
 import zipfile
 from pathlib import Path
 from urllib.parse import parse_qs, urljoin, urlsplit
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import nbformat
 import pytest
@@ -374,8 +374,9 @@ def test_links_of_a_page_give_its_notebooks(site, served, folder, page):
         with urlopen(link) as answer:
             assert answer.status == 200
             nbformat.validate(json.load(answer))
-    with urlopen(urljoin(f"{served}/{page}.html", found["all notebooks .zip"])) as answer:
-        assert answer.status == 200 and answer.read(2) == b"PK"
+    archive = Request(urljoin(f"{served}/{page}.html", found["all notebooks .zip"]), method="HEAD")
+    with urlopen(archive) as answer:
+        assert answer.status == 200 and urlsplit(answer.url).path == f"/notebooks/{notebooks.ARCHIVE}"
     # Elsewhere: the branch that the workflow writes has what is in the folder.
     places = buttons(site / f"{page}.html", "launch-buttons")
     owner = urlsplit(REPOSITORY).path

@@ -41,7 +41,9 @@ import slides
 NOISE, CLINICIANS = sheets.SOURCES
 
 
+@functools.cache
 def code_cells(name, student=""):
+    """For those who change nothing in them."""
     return [cell for cell in sheets.notebook(name, student).cells if cell.cell_type == "code"]
 
 
@@ -370,13 +372,21 @@ def with_tests_twice(nb):
     nb.cells = [copy.deepcopy(cell) for cell in nb.cells for _ in range(1 + ((sheets.id_of(cell) or "").startswith("test-")))]
 
 
+@functools.cache
+def handed_in_whole(name):
+    """A sheet that lost nothing, and what comes of it."""
+    sheet = everything(name)
+    whole = sheets.restore(copy.deepcopy(sheet), name)
+    assert [c for c in contents(whole) if c[0]] == [c for c in contents(sheets.notebook(name)) if c[0]]
+    return sheet, whole
+
+
 @pytest.mark.parametrize("name", sheets.SOURCES)
 @pytest.mark.parametrize("lose", [without_tests, without_metadata, without_metadata_and_numbers, with_changed_tests,
                                   with_points_of_their_own, with_tests_twice])  # fmt: skip
 def test_what_a_student_removed_or_changed_is_put_back(name, lose):
-    whole = sheets.restore(everything(name), name)
-    assert [c for c in contents(whole) if c[0]] == [c for c in contents(sheets.notebook(name)) if c[0]]
-    sheet = everything(name)
+    sheet, whole = handed_in_whole(name)
+    sheet = copy.deepcopy(sheet)
     lose(sheet)
     restored = sheets.restore(sheet, name)
     assert contents(restored) == contents(whole)
@@ -551,32 +561,32 @@ def stuck(x):
 
 
 def test_what_never_ends_or_ends_python_costs_itself_only(student, monkeypatch):
-    monkeypatch.setattr(student, "timeout", 2)
+    monkeypatch.setattr(student, "timeout", 1)
     student.done.clear()  # what other tests ran need not run again
     student.run("def fine(x): return x + 1")
     student.run(LOOP)
     student.run("import os\ndef gone(x): os._exit(1)")
     for name in ("stuck", "gone"):
-        with pytest.raises(judge.Refused, match=rf"{name}\(\) (did not end within 2 seconds|ended Python)"):
+        with pytest.raises(judge.Refused, match=rf"{name}\(\) (did not end within 1 seconds|ended Python)"):
             student.ask(name, (1,))
         assert student.ask("fine", (1,)) == 2
     (said,) = student.run("while True:\n    try: stuck(1)\n    except: pass")
-    assert said.evalue == "This cell did not end within 2 seconds."
+    assert said.evalue == "This cell did not end within 1 seconds."
     assert student.ask("fine", (1,)) == 2
 
 
 def test_a_cell_that_was_given_has_more_time(student, monkeypatch):
-    monkeypatch.setattr(student, "timeout", 1)
+    monkeypatch.setattr(student, "timeout", 0.2)
     student.done.clear()
-    assert shown(student.run("import time\ntime.sleep(2)\nprint('here')", 10)) == "here\n"
-    assert student.done == [("import time\ntime.sleep(2)\nprint('here')", 10)]
+    assert shown(student.run("import time\ntime.sleep(0.5)\nprint('here')", 10)) == "here\n"
+    assert student.done == [("import time\ntime.sleep(0.5)\nprint('here')", 10)]
     student.done.clear()
 
 
 def test_a_background_process_ends_with_the_sheet(student):
-    """It writes a file ten times a second into the one folder that the sheet and the grader both see."""
+    """It writes a file fifty times a second into the one folder that the sheet and the grader both see."""
     alive = Path(student.folder.name) / "alive"
-    code = f"import pathlib, time\nwhile True:\n    pathlib.Path({str(alive)!r}).touch()\n    time.sleep(0.1)"
+    code = f"import pathlib, time\nwhile True:\n    pathlib.Path({str(alive)!r}).touch()\n    time.sleep(0.02)"
     student.run(f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {code!r}], start_new_session=True)")
     until(alive.exists)
     alive.unlink()
@@ -584,7 +594,7 @@ def test_a_background_process_ends_with_the_sheet(student):
     student.done.clear()
     student.again()
     alive.unlink()
-    time.sleep(1)
+    time.sleep(0.4)
     assert not alive.exists()
 
 
