@@ -6,11 +6,11 @@ import pytest
 from conftest import ROOT
 from reference import gastro
 from scipy import optimize, stats
-from scipy.special import expit
+from scipy.special import betaln, expit
 from sklearn.linear_model import LogisticRegression
 from test_experiments import ALPHAS, BAYES, MS, R_TRUTH, R_VOTES, wisconsin
 
-from softlabel import alpha0_interval, estimate_alpha0, find_separation, fit_logistic, prediction_band
+from softlabel import alpha0_interval, estimate_alpha0, find_separation, fit_logistic, fit_logistic_batch, prediction_band
 from softlabel.book import claims
 from softlabel.book.diagnostics import joint_test
 from softlabel.book.studies import breast_cancer_design, breast_cancer_tables
@@ -63,13 +63,14 @@ def test_refitting_is_excluded_and_the_likelihood_interval_is_near(lesions):
         (k, i): claims.claim(f"gastro.interval.{k}.{end}").value for k in tau for i, end in enumerate(("lower", "upper"))
     }
     rng = np.random.default_rng(11)
+    rows = rng.integers(76, size=(600, 76))
+    coef = fit_logistic_batch(X[rows], counts[rows]).coef
     estimates = []
-    for _ in range(600):
-        rows = rng.integers(76, size=76)
-        p = fit_logistic(X[rows], counts[rows]).posterior(X[rows])[:, 0]
+    for s, p in zip(counts[rows, 0], expit(coef[:, :1] + np.einsum("rnp,rp->rn", X[rows], coef[:, 1:]))):
 
-        def loss(log_a, s=counts[rows, 0], p=p):
-            return -stats.betabinom(7, np.exp(log_a) * p, np.exp(log_a) * (1 - p)).logpmf(s).sum()
+        def loss(log_a, s=s, p=p):
+            a, b = np.exp(log_a) * p, np.exp(log_a) * (1 - p)
+            return (betaln(a, b) - betaln(s + a, 7 - s + b)).sum()
 
         estimates.append(np.exp(optimize.minimize_scalar(loss, bounds=(-1, 7), method="bounded").x))
     lower = np.quantile(estimates, 0.025)

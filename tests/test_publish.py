@@ -61,8 +61,8 @@ def test_the_tests_named_exist():
 def test_marks_on_the_pages(site):
     found = {}
     for page in chapter_pages(site).values():
-        for box in soup_of(page.read_text("utf8")).select(",".join(f"div.{kind}.admonition" for kind in box_tests.BOXES)):
-            found[box["id"]] = box.select(":scope > p.box-tests .box-test")
+        for box in soup_of(page.read_text("utf8")).find_all("div", class_=box_tests.BOXES):
+            found[box["id"]] = box.find("p", class_="box-tests", recursive=False).find_all(class_="box-test")
     assert sorted(found) == sorted(boxes())
     for label, marks in found.items():
         assert [m.get_text() for m in marks] == list(box_tests.KINDS), label
@@ -105,7 +105,7 @@ def test_the_paper_is_cited_alike_everywhere():
 
 def test_version_and_date_at_the_foot(site):
     for name, page in chapter_pages(site).items():
-        foot = soup_of(page.read_text("utf8")).select_one(".extra_footer")
+        foot = soup_of(page.read_text("utf8")).find(class_="extra_footer")
         assert re.fullmatch(rf"Version {publish.version(ROOT)}, \d{{4}}-\d\d-\d\d", foot.get_text(strip=False).strip()), name
         assert foot.a["href"] == "#" or (page.parent / foot.a["href"]).exists(), name
 
