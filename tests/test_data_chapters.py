@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
+from numpy.testing import assert_allclose
 from reference import gastro
 from scipy import optimize, stats
 from scipy.special import betaln, expit
@@ -52,7 +53,7 @@ def test_averages_of_figure_3_fall_here_and_there_though_the_relation_is_positiv
         p = tau[name][:, 0]
         means = [p[counts[:, 0] == v].mean() for v in range(8)]
         found = [(v, means[v], means[v + 1]) for v in range(7) if means[v + 1] < means[v]]
-        np.testing.assert_allclose(found, expected, atol=0.0006)
+        assert_allclose(found, expected, atol=0.0006)
         # Kendall's test, another coefficient than the chapter's: nothing but a positive relation.
         assert stats.kendalltau(counts[:, 0], p, alternative="greater").pvalue < 1e-6
 
@@ -174,7 +175,7 @@ def test_a_block_of_the_design_study_by_hand(monkeypatch):
         expected.append([
             np.mean((truth != y)[test]), np.mean((votes != y)[test]), excess(truth, test), excess(votes, test),
             excess(drawn, test), excess(again_truth, everything), excess(again_votes, everything)])  # fmt: skip
-    np.testing.assert_allclose([found[name] for name in breast_cancer_design.NAMES], np.mean(expected, axis=0), atol=1e-9)
+    assert_allclose([found[name] for name in breast_cancer_design.NAMES], np.mean(expected, axis=0), atol=1e-9)
 
 
 # ------------------------------------------------------------------ joint tests of Tables 2 and 3

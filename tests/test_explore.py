@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from measures import LOADED
+from numpy.testing import assert_allclose, assert_array_equal
 from py_mini_racer import MiniRacer
 from scipy import special, stats
 from selenium.webdriver import ActionChains, Keys
@@ -132,38 +133,33 @@ def check_votes(js):
         ours = js(pmf, alpha0=ALPHAS, tau=TAUS, k=k)
         votes = np.column_stack([k, m - k])
         theirs = [[sl.dm_logpmf(votes, np.tile([t, 1 - t], (m + 1, 1)), a) for t in TAUS] for a in ALPHAS]
-        np.testing.assert_allclose(ours, np.exp(theirs), rtol=1e-9)
-        np.testing.assert_allclose(ours.sum(axis=-1), 1, rtol=1e-12)
+        assert_allclose(ours, np.exp(theirs), rtol=1e-9)
+        assert_allclose(ours.sum(axis=-1), 1, rtol=1e-12)
     p = np.linspace(0.002, 0.998, 41)
     ours = js("softlabel.sharedDensity(p, tau, alpha0)", alpha0=ALPHAS[1:-2], tau=TAUS, p=p)
     theirs = [[stats.beta.pdf(p, a * t, a * (1 - t)) for t in TAUS] for a in ALPHAS[1:-2]]
-    np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-300)
+    assert_allclose(ours, theirs, rtol=1e-9, atol=1e-300)
 
 
 def check_worth(js):
     ms = np.arange(1, 101)
     ours = js("softlabel.relativeEfficiency(m, alpha0)", m=ms, alpha0=ALPHAS)
-    theirs = sl.relative_efficiency(ms[:, None], ALPHAS)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+    assert_allclose(ours, sl.relative_efficiency(ms[:, None], ALPHAS), rtol=1e-13)
 
 
 def check_normal(js):
     pairs = [sl.TwoClassNormal.canonical(delta, p=1) for delta in DELTAS]
     y = np.linspace(-6, 6, 41)
     ours = js("softlabel.posterior(y, delta)", delta=DELTAS, y=y)
-    theirs = [pair.posterior(y[:, None])[:, 0] for pair in pairs]
-    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    assert_allclose(ours, [pair.posterior(y[:, None])[:, 0] for pair in pairs], rtol=1e-12)
     ours = js("softlabel.wrongAt(y, delta)", delta=DELTAS, y=y)
-    np.testing.assert_allclose(ours, [2 * pair.posterior(y[:, None]).prod(axis=1) for pair in pairs], rtol=1e-12)
+    assert_allclose(ours, [2 * pair.posterior(y[:, None]).prod(axis=1) for pair in pairs], rtol=1e-12)
     ours = js("softlabel.density(y, delta)", delta=DELTAS, y=y)
-    theirs = [(stats.norm.pdf(y, d / 2) + stats.norm.pdf(y, -d / 2)) / 2 for d in DELTAS]
-    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-    ours = js("softlabel.bayesError(delta)", delta=DELTAS)
-    np.testing.assert_allclose(ours, [p.bayes_error() for p in pairs], rtol=1e-12)
+    assert_allclose(ours, [(stats.norm.pdf(y, d / 2) + stats.norm.pdf(y, -d / 2)) / 2 for d in DELTAS], rtol=1e-12)
+    assert_allclose(js("softlabel.bayesError(delta)", delta=DELTAS), [p.bayes_error() for p in pairs], rtol=1e-12)
     # 2 E(tau_1 tau_2) is twice the intercept's entry of the Fisher information.
     ours = js("softlabel.wrongShare(delta)", delta=DELTAS)
-    theirs = [2 * pair.fisher_information()[0, 0] for pair in pairs]
-    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    assert_allclose(ours, [2 * pair.fisher_information()[0, 0] for pair in pairs], rtol=1e-9)
 
 
 def wrong_items(delta):
@@ -175,8 +171,7 @@ def check_items(js):
     for delta in DELTAS:
         items = f"softlabel.items(300, {delta})"
         Y, wrong = pictures.spread_items(delta)[0], wrong_items(delta)
-        ours = js(f"{items}.map(d => [d.y1, d.y2])")
-        np.testing.assert_allclose(ours, Y, rtol=1e-10, atol=1e-12)
+        assert_allclose(js(f"{items}.map(d => [d.y1, d.y2])"), Y, rtol=1e-10, atol=1e-12)
         assert (js(f"{items}.map(d => d.label !== d.truth)") == wrong).all()
         # Evenly spread, they come close to the expected share.
         assert abs(wrong.mean() - js(f"softlabel.wrongShare({delta})")) < 0.03
@@ -193,17 +188,14 @@ def check_clouds(js):
     for given in MODELS:
         fisher = sl.TwoClassNormal(**given).fisher_information()
         information = f"softlabel.fisherInformation({json.dumps(given)})"
-        np.testing.assert_allclose(js(information), fisher, rtol=1e-9)
+        assert_allclose(js(information), fisher, rtol=1e-9)
         for m, alpha0 in product([1, 7, 30], [0.1, 2, 100]):
             worth = f"softlabel.relativeEfficiency({m}, {alpha0})"
             ours = js(f"softlabel.slopeCovariance({information}, {worth}, 1500)")
-            theirs = np.linalg.inv(sl.godambe_information(fisher, m, alpha0))[1:, 1:] / 1500
-            np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+            assert_allclose(ours, np.linalg.inv(sl.godambe_information(fisher, m, alpha0))[1:, 1:] / 1500, rtol=1e-9)
             root = js(f"softlabel.spread({json.dumps(ours.tolist())}, [[1, 0], [0, 1]])").T
-            np.testing.assert_allclose(root @ root.T, ours, rtol=1e-12)
-            np.testing.assert_allclose(
-                js(f"softlabel.solve({json.dumps(ours.tolist())}, [2, -1])"), np.linalg.solve(ours, [2, -1])
-            )
+            assert_allclose(root @ root.T, ours, rtol=1e-12)
+            assert_allclose(js(f"softlabel.solve({json.dumps(ours.tolist())}, [2, -1])"), np.linalg.solve(ours, [2, -1]))
 
 
 FLIPS = list(product([0.5, 2, 4], [0.05, 0.5, 0.8], [0, 0.1, 0.4], [0, 0.3, 0.4]))
@@ -219,13 +211,11 @@ def check_flips(js):
         pair = sl.TwoClassNormal.canonical(delta, 1, prior1)
         limit = sl.fit_limit(pair, copies(e1, e2))
         line = f"softlabel.flippedLine({delta}, {prior1}, {e1}, {e2})"
-        np.testing.assert_allclose(js(line), limit.coef, rtol=1e-6, atol=1e-8)
-        np.testing.assert_allclose(js(f"softlabel.trueLine({delta}, {prior1})"), pair.coef, atol=1e-12)
-        ours = js(f"softlabel.lineError({line}, {delta}, {prior1})")
-        np.testing.assert_allclose(ours, pair.error_rate(limit.coef), rtol=1e-7)
+        assert_allclose(js(line), limit.coef, rtol=1e-6, atol=1e-8)
+        assert_allclose(js(f"softlabel.trueLine({delta}, {prior1})"), pair.coef, atol=1e-12)
+        assert_allclose(js(f"softlabel.lineError({line}, {delta}, {prior1})"), pair.error_rate(limit.coef), rtol=1e-7)
         eta = np.array([-3, 0, 1.5])
-        ours = js(f"softlabel.flipped(tau, {e1}, {e2})", tau=special.expit(eta))
-        np.testing.assert_allclose(ours, copies(e1, e2)(eta), rtol=1e-12)
+        assert_allclose(js(f"softlabel.flipped(tau, {e1}, {e2})", tau=special.expit(eta)), copies(e1, e2)(eta), rtol=1e-12)
 
 
 @cache
@@ -244,13 +234,13 @@ def majority_limit(m, alpha0, delta):
 def check_majority(js):
     ms, alphas, deltas, eta = [1, 2, 3, 8, 25], [0.1, 1, 10, np.inf], [0.5, 2, 4], np.array([-6, -1, 0, 0.3, 2])
     ours = js("softlabel.majority(m, tau, alpha0)", m=ms, alpha0=alphas, tau=special.expit(eta))
-    np.testing.assert_allclose(ours, [[majority(m, a)(eta) for a in alphas] for m in ms], rtol=1e-9)
+    assert_allclose(ours, [[majority(m, a)(eta) for a in alphas] for m in ms], rtol=1e-9)
     ours = js("softlabel.majorityWorth(m, alpha0, delta)", m=ms, alpha0=alphas, delta=deltas)
     limits = [[[majority_limit(m, a, d) for d in deltas] for a in alphas] for m in ms]
-    np.testing.assert_allclose(ours, [[[d.relative_efficiency for d in a] for a in m] for m in limits], rtol=1e-6)
+    assert_allclose(ours, [[[d.relative_efficiency for d in a] for a in m] for m in limits], rtol=1e-6)
     mean = "eta => softlabel.majority(m, softlabel.posterior(eta, 1), alpha0)"
     ours = js(f"softlabel.responseLimit({mean}, 1, delta).stretch", m=ms, alpha0=alphas, delta=deltas)
-    np.testing.assert_allclose(ours, [[[d.stretch for d in a] for a in m] for m in limits], rtol=1e-6)
+    assert_allclose(ours, [[[d.stretch for d in a] for a in m] for m in limits], rtol=1e-6)
 
 
 @cache
@@ -268,10 +258,10 @@ def check_tempering(js):
     grid = dict(s=[0.25, 0.7, 1, 4], delta=[0.5, 2, 6], m=[1, 5, 30], alpha0=[0.1, 10, np.inf])
     limits = [tempered(*given) for given in product(*grid.values())]
     ours = js("softlabel.temperedWorth(s, delta, m, alpha0)", **grid).ravel()
-    np.testing.assert_allclose(ours, [limit.relative_efficiency for limit in limits], rtol=1e-6)
+    assert_allclose(ours, [limit.relative_efficiency for limit in limits], rtol=1e-6)
     mean = "eta => softlabel.posterior(eta, s)"
     ours = js(f"softlabel.responseLimit({mean}, softlabel.relativeEfficiency(m, alpha0), delta).stretch", **grid).ravel()
-    np.testing.assert_allclose(ours, [limit.stretch for limit in limits], rtol=1e-6)
+    assert_allclose(ours, [limit.stretch for limit in limits], rtol=1e-6)
 
 
 def listed(*numbers):
@@ -303,17 +293,17 @@ def check_fits(js):
             items = json.dumps([dict(y1=y[0], y2=y[1], truth=t, votes=c[0]) for y, t, c in zip(sample.tolist(), z, counts)])
             for count, of, labels in (("truth", 1, z), ("votes", m, counts)):
                 ours = js(f"softlabel.fit({items}, d => d.{count}, {of})")
-                np.testing.assert_allclose(ours, sl.fit_logistic(sample, labels).coef, rtol=1e-7, atol=1e-9)
+                assert_allclose(ours, sl.fit_logistic(sample, labels).coef, rtol=1e-7, atol=1e-9)
         given = listed(n, delta, m, alpha0)
         ours = js(f"(random => [0, 1, 2].map(() => softlabel.bothExcesses(random, {given})))(softlabel.generator(1))")
-        np.testing.assert_allclose(ours, excesses(Y, truth, votes, delta), rtol=1e-6)
+        assert_allclose(ours, excesses(Y, truth, votes, delta), rtol=1e-6)
     limits = [sl.TwoClassNormal.canonical(delta).excess_error() for delta in DELTAS]
-    np.testing.assert_allclose(js("softlabel.excessLimit(delta)", delta=DELTAS), limits, rtol=1e-9)
+    assert_allclose(js("softlabel.excessLimit(delta)", delta=DELTAS), limits, rtol=1e-9)
     pairs = np.random.default_rng(1).exponential(size=(50, 2))
     ours = js(f"(r => [r.first, r.second, r.ratio, r.se])(softlabel.ratioOfMeans({json.dumps(pairs.tolist())}))")
     first, second = pairs.mean(axis=0)
     se = stats.sem(pairs[:, 0] - first / second * pairs[:, 1]) / second
-    np.testing.assert_allclose(ours, [first, second, first / second, se], rtol=1e-12)
+    assert_allclose(ours, [first, second, first / second, se], rtol=1e-12)
 
 
 def check_draws(js):
@@ -340,13 +330,12 @@ def check_budget(js):
     alphas = np.array(ALPHAS[:-2])
     items = 1000 / (np.array(PRICES)[:, None] + ms)
     theirs = items[None] * sl.relative_efficiency(ms, alphas[:, None])[:, None]
-    ours = js("softlabel.worth(1000, m, alpha0, price)", alpha0=alphas, price=PRICES, m=ms)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    assert_allclose(js("softlabel.worth(1000, m, alpha0, price)", alpha0=alphas, price=PRICES, m=ms), theirs, rtol=1e-12)
     best = js("softlabel.bestWhole(alpha0, price)", alpha0=alphas, price=PRICES)
     found = np.take_along_axis(theirs, best.astype(int)[..., None] - 1, 2)[..., 0]
-    np.testing.assert_allclose(found, theirs.max(axis=2), rtol=1e-13)  # ties count
+    assert_allclose(found, theirs.max(axis=2), rtol=1e-13)  # ties count
     root = js("softlabel.bestRoot(alpha0, price)", alpha0=alphas, price=PRICES)
-    np.testing.assert_allclose(root, np.sqrt(np.outer(alphas, PRICES)), rtol=1e-13)
+    assert_allclose(root, np.sqrt(np.outer(alphas, PRICES)), rtol=1e-13)
     assert (np.abs(best - root)[root >= 1] < 1).all()
 
 
@@ -363,8 +352,7 @@ def check_design(js):
         [[sl.design_votes(budget=b, cost_item=p, cost_vote=1, alpha0=a) for p in prices if p < 11] for a in ALPHAS[1:-1]]
         for b in budgets
     ]
-    wanted = [[[[d.n_items, d.m, d.worth] for d in row] for row in t] for t in theirs]
-    np.testing.assert_allclose(ours, wanted, rtol=1e-12)
+    assert_allclose(ours, [[[[d.n_items, d.m, d.worth] for d in row] for row in t] for t in theirs], rtol=1e-12)
 
 
 # Prices of an item and of a true label, alpha0, ceiling and budget: each order of the prices, each kind of best plan.
@@ -379,10 +367,10 @@ def check_split(js):
             f"(d => [d.n, d.m, d.k, d.cost, d.worth, d.allVotes, d.allTruth])(softlabel.split({given}))"
         )
         theirs = sl.split_budget(budget=budget, cost_item=price, cost_vote=1, cost_truth=truth, alpha0=alpha0, ceiling=ceiling)
-        np.testing.assert_allclose(worths, [theirs.worth, theirs.all_votes, theirs.all_truth], rtol=1e-12)
+        assert_allclose(worths, [theirs.worth, theirs.all_votes, theirs.all_truth], rtol=1e-12)
         votes = n * sl.relative_efficiency(max(m, 1), alpha0)
-        np.testing.assert_allclose(worths[0], k + votes / (1 + votes / ceiling), rtol=1e-12)
-        np.testing.assert_allclose(cost, max(n, k) * price + n * m + k * truth, rtol=1e-12)
+        assert_allclose(worths[0], k + votes / (1 + votes / ceiling), rtol=1e-12)
+        assert_allclose(cost, max(n, k) * price + n * m + k * truth, rtol=1e-12)
         assert cost <= budget * (1 + 1e-12) and {n % 1, m % 1, k % 1} == {0}
 
 
@@ -404,7 +392,7 @@ def check_curve(js):
     """Against the best of a fine grid of fractions of items and of votes."""
     for (price, truth, alpha0, ceiling, budget), (ks, worth) in zip(SPLITS, curves(), strict=True):
         ours = js(f"softlabel.splitWorth(k, {listed(budget, alpha0, price, truth, ceiling)})", k=ks)
-        np.testing.assert_allclose(ours, worth, rtol=1e-4)
+        assert_allclose(ours, worth, rtol=1e-4)
 
 
 def test_curve_drawn_by_the_page():
@@ -512,10 +500,10 @@ def test_what_the_page_says_to_look_for():
         k = np.arange(m + 1)
         half = np.full((m + 1, 2), 0.5)
         votes = np.column_stack([k, m - k])
-        np.testing.assert_allclose(np.exp(sl.dm_logpmf(votes, half, 2)), 1 / (m + 1))
+        assert_allclose(np.exp(sl.dm_logpmf(votes, half, 2)), 1 / (m + 1))
         assert m == 1 or np.ptp(sl.dm_logpmf(votes, half, 2.1)) > 1e-3
     a = np.array([1, 3, 50])  # half of what can be reached
-    np.testing.assert_allclose(sl.relative_efficiency(a, a), (1 + a) / 2)
+    assert_allclose(sl.relative_efficiency(a, a), (1 + a) / 2)
     alphas, prices = np.geomspace(1e-2, 1e3, 61), np.geomspace(1e-2, 1e3, 61)[:, None]
 
     def worth(m):  # m need not be whole, nor at least 1
@@ -637,16 +625,14 @@ def test_sliders_answer_and_sentences_are_true(page, figure):
 
 
 def put(driver, figure, name, place):
-    """Move a slider by a script: to `min`, to `max`, or where it begins; what in the figure is no number."""
-    return driver.execute_script(
+    """Move a slider by a script: to `min`, to `max`, or to its `start`; what in the figure is no number."""
+    script = (
         "const [figure, name, place] = arguments, control = document.getElementById(`${figure}-${name}`);"
         "control.value = control[place] ?? control.dataset[place];"
         "control.dispatchEvent(new Event('input'));"
-        "return document.getElementById(figure).outerHTML.match(/.{0,20}(NaN|undefined|Infinity)/)?.[0];",
-        figure,
-        name,
-        place,
+        "return document.getElementById(figure).outerHTML.match(/.{0,20}(NaN|undefined|Infinity)/)?.[0];"
     )
+    return driver.execute_script(script, figure, name, place)
 
 
 def touch(driver, element, *xs, y=0.5):
@@ -857,16 +843,14 @@ def test_bars_and_rings_are_as_high_as_the_probabilities(page):
     votes, tau = np.column_stack([k, m - k]), np.tile([tau1, 1 - tau1], (len(k), 1))
     height = numbers(page, f"#{figure} [aria-label=bar] rect", "height")
     p = np.exp(sl.dm_logpmf(votes, tau, alpha0))
-    np.testing.assert_allclose(height / height.sum(), p, atol=1e-6)
+    assert_allclose(height / height.sum(), p, atol=1e-6)
     bottom = numbers(page, f"#{figure} svg:nth-of-type(2) [aria-label=rule] line", "y1")
     ring = bottom - numbers(page, f"#{figure} [aria-label=dot] circle", "cy")
     p = np.exp(sl.dm_logpmf(votes, tau, np.inf))
-    np.testing.assert_allclose(ring / ring.sum(), p, atol=1e-6)
+    assert_allclose(ring / ring.sum(), p, atol=1e-6)
     (area,) = groups(page, figure, "area")
     top = area[:997]
-    np.testing.assert_allclose(
-        top[:, 1], np.minimum(stats.beta.pdf(top[:, 0], alpha0 * tau1, alpha0 * (1 - tau1)), 5), atol=0.02
-    )
+    assert_allclose(top[:, 1], np.minimum(stats.beta.pdf(top[:, 0], alpha0 * tau1, alpha0 * (1 - tau1)), 5), atol=0.02)
     slider(page, figure, "alpha0").send_keys(Keys.END)
     assert [rule[0, 0] for rule in groups(page, figure, "rule")[:2]] == pytest.approx([tau1] * 2)
 
@@ -877,9 +861,9 @@ def test_cursor_and_number_are_where_the_sliders_say(page):
         slider(page, figure, "m").send_keys(key)
         alpha0, m = values(page, figure)
         table, star, cursor = groups(page, figure, "dot")
-        np.testing.assert_allclose(cursor, [[m, alpha0]], rtol=1e-3)
-        np.testing.assert_allclose(table, [[m, a] for m in (5, 10, 50) for a in (1, 10, 100, 1000)], rtol=1e-3)
-        np.testing.assert_allclose(star, [[7, claims.claim("gastro.alpha0.truth").value]], rtol=1e-3)
+        assert_allclose(cursor, [[m, alpha0]], rtol=1e-3)
+        assert_allclose(table, [[m, a] for m in (5, 10, 50) for a in (1, 10, 100, 1000)], rtol=1e-3)
+        assert_allclose(star, [[7, claims.claim("gastro.alpha0.truth").value]], rtol=1e-3)
         assert f"{sl.relative_efficiency(m, alpha0):.3g}" in texts(page, figure)
 
 
@@ -893,10 +877,10 @@ def test_marks_are_the_items_by_label_and_truth(page, figure):
         marks = groups(page, figure, "dot", svg=2)
         wanted = [Y[(label == value) & (wrong == false)] for false in (False, True) for value in (True, False)]
         for ours, theirs in zip(marks, wanted, strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=0.01)
+            assert_allclose(ours, theirs, atol=0.01)
         (curve,) = groups(page, figure, "line")
         tau = sl.TwoClassNormal.canonical(delta, 1).posterior(curve[:, :1])
-        np.testing.assert_allclose(curve[:, 1], 2 * tau.prod(axis=1), atol=0.002)
+        assert_allclose(curve[:, 1], 2 * tau.prod(axis=1), atol=0.002)
 
 
 def test_the_dot_is_on_top_of_the_curve(page):
@@ -904,7 +888,7 @@ def test_the_dot_is_on_top_of_the_curve(page):
     for key in (Keys.NULL, 2 * Keys.ARROW_LEFT):
         slider(page, figure, "price").send_keys(key)
         (curve,), (dot,) = groups(page, figure, "line"), groups(page, figure, "dot")
-        np.testing.assert_allclose(dot[0], curve[curve[:, 1].argmax()], rtol=1e-3)
+        assert_allclose(dot[0], curve[curve[:, 1].argmax()], rtol=1e-3)
 
 
 def test_ellipses_hold_what_the_information_says(page):
@@ -914,10 +898,10 @@ def test_ellipses_hold_what_the_information_says(page):
         slider(page, figure, "m").send_keys(key)
         covariances = slopes_of(*values(page, figure))
         *clouds, cross = groups(page, figure, "dot")
-        np.testing.assert_allclose(cross, [slopes], atol=1e-3)
+        assert_allclose(cross, [slopes], atol=1e-3)
         for cov, points, edge in zip(covariances, clouds, groups(page, figure, "line"), strict=True):
             distance = [(d * np.linalg.solve(cov, d.T).T).sum(axis=1) for d in (edge - slopes, points - slopes)]
-            np.testing.assert_allclose(distance[0], stats.chi2.ppf(0.95, 2), rtol=0.02)
+            assert_allclose(distance[0], stats.chi2.ppf(0.95, 2), rtol=0.02)
             assert len(points) == 300 and 0.92 < (distance[1] < stats.chi2.ppf(0.95, 2)).mean() < 0.98
             assert stats.kstest(distance[1], "chi2", (2,)).pvalue > 0.01
 
@@ -931,12 +915,12 @@ def test_curves_and_boundaries_are_those_of_the_limit(page):
         fit = sl.fit_limit(pair, copies(e1, e2)).coef
         share, truth, fitted = groups(page, figure, "line")
         eta = pair.coef[0] + pair.coef[1] * share[:, 0]
-        np.testing.assert_allclose(share[:, 1], copies(e1, e2)(eta), atol=0.003)
-        np.testing.assert_allclose(truth[:, 1], special.expit(eta), atol=0.003)
-        np.testing.assert_allclose(fitted[:, 1], special.expit(fit[0] + fit[1] * fitted[:, 0]), atol=0.003)
+        assert_allclose(share[:, 1], copies(e1, e2)(eta), atol=0.003)
+        assert_allclose(truth[:, 1], special.expit(eta), atol=0.003)
+        assert_allclose(fitted[:, 1], special.expit(fit[0] + fit[1] * fitted[:, 0]), atol=0.003)
         cuts = [-b[0] / b[1] for b in (pair.coef, fit)]
-        np.testing.assert_allclose([rule[0, 0] for rule in groups(page, figure, "rule")[1:]], cuts, atol=0.01)
-        np.testing.assert_allclose([dot[0, 0] for dot in groups(page, figure, "dot")], cuts, atol=0.01)
+        assert_allclose([rule[0, 0] for rule in groups(page, figure, "rule")[1:]], cuts, atol=0.01)
+        assert_allclose([dot[0, 0] for dot in groups(page, figure, "dot")], cuts, atol=0.01)
 
 
 def test_worths_of_pooled_votes_and_majorities(page):
@@ -946,15 +930,15 @@ def test_worths_of_pooled_votes_and_majorities(page):
         alpha0, m, delta = values(page, figure)
         root, pooled = groups(page, figure, "line")
         worths = sl.relative_efficiency(pooled[:, 0], alpha0)
-        np.testing.assert_allclose(pooled[:, 1], worths, rtol=3e-3)
-        np.testing.assert_allclose(root[:, 1] ** 2, sl.relative_efficiency(root[:, 0], alpha0), rtol=6e-3)
+        assert_allclose(pooled[:, 1], worths, rtol=3e-3)
+        assert_allclose(root[:, 1] ** 2, sl.relative_efficiency(root[:, 0], alpha0), rtol=6e-3)
         dots, *ends = groups(page, figure, "dot")
         wanted = [[k, majority_limit(k, alpha0, delta).relative_efficiency] for k in range(1, 26)]
-        np.testing.assert_allclose(dots, wanted, rtol=1e-3)
+        assert_allclose(dots, wanted, rtol=1e-3)
         both = [[m, sl.relative_efficiency(m, alpha0)], wanted[int(m) - 1]]
-        np.testing.assert_allclose(np.concatenate(ends), both, rtol=1e-3)
+        assert_allclose(np.concatenate(ends), both, rtol=1e-3)
         (rule,) = groups(page, figure, "rule")
-        np.testing.assert_allclose(rule[0, 0], m, rtol=1e-3)
+        assert_allclose(rule[0, 0], m, rtol=1e-3)
         assert {significant(worth) for _, worth in both} <= set(texts(page, figure))
 
 
@@ -965,16 +949,13 @@ def test_curves_and_worths_of_tempered_votes(page):
         s, delta, m, alpha0 = values(page, figure)
         limit = tempered(s, delta, m, alpha0)
         for curve, slope, dot in zip(groups(page, figure, "line"), (delta, limit.coef[1]), groups(page, figure, "dot")):
-            np.testing.assert_allclose(curve[:, 1], special.expit(slope * curve[:, 0]), atol=0.005)
-            wanted = [[special.logit(0.8) / delta, special.expit(special.logit(0.8) * slope / delta)]]
-            np.testing.assert_allclose(dot, wanted, atol=0.005)
+            assert_allclose(curve[:, 1], special.expit(slope * curve[:, 0]), atol=0.005)
+            assert_allclose(dot, [[special.logit(0.8) / delta, special.expit(special.logit(0.8) * slope / delta)]], atol=0.005)
         (curve,), (honest, here) = groups(page, figure, "line", 2), groups(page, figure, "dot", 2)
         some = curve[::20]
-        np.testing.assert_allclose(
-            some[:, 1], [tempered(t, delta, m, alpha0).relative_efficiency for t in some[:, 0]], rtol=0.01
-        )
-        np.testing.assert_allclose(honest, [[1, sl.relative_efficiency(m, alpha0)]], rtol=2e-3)
-        np.testing.assert_allclose(here, [[s, limit.relative_efficiency]], rtol=2e-3)
+        assert_allclose(some[:, 1], [tempered(t, delta, m, alpha0).relative_efficiency for t in some[:, 0]], rtol=0.01)
+        assert_allclose(honest, [[1, sl.relative_efficiency(m, alpha0)]], rtol=2e-3)
+        assert_allclose(here, [[s, limit.relative_efficiency]], rtol=2e-3)
         assert significant(limit.relative_efficiency) in texts(page, figure)
 
 
@@ -999,14 +980,14 @@ def test_dots_and_means_are_those_of_the_data(page):
     for svg, limits in ((1, limit), (2, limit / sl.relative_efficiency(5, 10))):
         dots = groups(page, SAMPLING, "dot", svg)[0]
         bins = np.clip(np.floor(10 * np.log10(100 * found[:, svg - 1])), -35, 9)
-        np.testing.assert_array_equal(sorted(np.floor(10 * np.log10(dots[:, 0]))), sorted(bins))
+        assert_array_equal(sorted(np.floor(10 * np.log10(dots[:, 0]))), sorted(bins))
         rows = defaultdict(list)  # at one place, one dot above the other
         for x, y in dots.round(4):
             rows[x].append(y)
         steps = np.concatenate([np.diff(sorted(ys)) for ys in rows.values()] + [[min(dots[:, 1])] * 2])
         assert np.ptp(steps[:-2]) < 0.05 and abs(steps[0] - 2 * steps[-1]) < 0.05
         rules = [rule[0, 0] for rule in groups(page, SAMPLING, "rule", svg)[:2]]
-        np.testing.assert_allclose(rules, [100 * limits, 100 * found[:, svg - 1].mean()], rtol=1e-3)
+        assert_allclose(rules, [100 * limits, 100 * found[:, svg - 1].mean()], rtol=1e-3)
 
 
 def test_buttons_draw_run_stop_and_clear(page):
