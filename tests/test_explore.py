@@ -1188,7 +1188,8 @@ def test_without_javascript_the_drawn_figures_stand(together, driver):
         for figure in FIGURES:
             place = driver.find_element(By.ID, figure)
             assert not place.find_elements(By.CLASS_NAME, "explore")
-            assert place.find_element(By.TAG_NAME, "img").size["height"] > 100
+            drawn = place.find_element(By.TAG_NAME, "img")
+            assert drawn.is_displayed() and drawn.size["height"] > 100
         driver.get("about:blank")
     finally:
         driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
