@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
+from numpy.testing import assert_allclose
 from reference import gastro
 from scipy import optimize, stats
-from scipy.special import expit
+from scipy.special import betaln, expit
 from sklearn.linear_model import LogisticRegression
 from test_experiments import ALPHAS, BAYES, MS, R_TRUTH, R_VOTES, wisconsin
 
-from softlabel import alpha0_interval, estimate_alpha0, find_separation, fit_logistic, prediction_band
+from softlabel import alpha0_interval, estimate_alpha0, find_separation, fit_logistic, fit_logistic_batch, prediction_band
 from softlabel.book import claims
 from softlabel.book.diagnostics import joint_test
 from softlabel.book.studies import breast_cancer_design, breast_cancer_tables
@@ -52,7 +53,7 @@ def test_averages_of_figure_3_fall_here_and_there_though_the_relation_is_positiv
         p = tau[name][:, 0]
         means = [p[counts[:, 0] == v].mean() for v in range(8)]
         found = [(v, means[v], means[v + 1]) for v in range(7) if means[v + 1] < means[v]]
-        np.testing.assert_allclose(found, expected, atol=0.0006)
+        assert_allclose(found, expected, atol=0.0006)
         # Kendall's test, another coefficient than the chapter's: nothing but a positive relation.
         assert stats.kendalltau(counts[:, 0], p, alternative="greater").pvalue < 1e-6
 
@@ -63,13 +64,14 @@ def test_refitting_is_excluded_and_the_likelihood_interval_is_near(lesions):
         (k, i): claims.claim(f"gastro.interval.{k}.{end}").value for k in tau for i, end in enumerate(("lower", "upper"))
     }
     rng = np.random.default_rng(11)
+    rows = rng.integers(76, size=(600, 76))
+    coef = fit_logistic_batch(X[rows], counts[rows]).coef
     estimates = []
-    for _ in range(600):
-        rows = rng.integers(76, size=76)
-        p = fit_logistic(X[rows], counts[rows]).posterior(X[rows])[:, 0]
+    for s, p in zip(counts[rows, 0], expit(coef[:, :1] + np.einsum("rnp,rp->rn", X[rows], coef[:, 1:]))):
 
-        def loss(log_a, s=counts[rows, 0], p=p):
-            return -stats.betabinom(7, np.exp(log_a) * p, np.exp(log_a) * (1 - p)).logpmf(s).sum()
+        def loss(log_a, s=s, p=p):
+            a, b = np.exp(log_a) * p, np.exp(log_a) * (1 - p)
+            return (betaln(a, b) - betaln(s + a, 7 - s + b)).sum()
 
         estimates.append(np.exp(optimize.minimize_scalar(loss, bounds=(-1, 7), method="bounded").x))
     lower = np.quantile(estimates, 0.025)
@@ -173,7 +175,7 @@ def test_a_block_of_the_design_study_by_hand(monkeypatch):
         expected.append([
             np.mean((truth != y)[test]), np.mean((votes != y)[test]), excess(truth, test), excess(votes, test),
             excess(drawn, test), excess(again_truth, everything), excess(again_votes, everything)])  # fmt: skip
-    np.testing.assert_allclose([found[name] for name in breast_cancer_design.NAMES], np.mean(expected, axis=0), atol=1e-9)
+    assert_allclose([found[name] for name in breast_cancer_design.NAMES], np.mean(expected, axis=0), atol=1e-9)
 
 
 # ------------------------------------------------------------------ joint tests of Tables 2 and 3

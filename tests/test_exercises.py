@@ -11,6 +11,7 @@ import nbformat
 import numpy as np
 import pytest
 from conftest import ROOT, run_all
+from numpy.testing import assert_array_equal
 
 from softlabel.book import exercises
 from softlabel.book.exercises import marking
@@ -82,9 +83,9 @@ def test_a_function_that_changes_its_arguments_changes_nothing_else(key):
         return value
 
     for _ in range(2):
-        np.testing.assert_array_equal(exercise.measure(hostile), before[0])
+        assert_array_equal(exercise.measure(hostile), before[0])
     for answer, row in zip(answers, before):
-        np.testing.assert_array_equal(exercise.measure(answer), row)
+        assert_array_equal(exercise.measure(answer), row)
     assert bool(touched) == (key in ARRAYS)
 
 
@@ -121,9 +122,8 @@ def test_three_digits_are_enough_and_fewer_are_asked_for(key):
         answer = []
         for k, (value, free) in enumerate(zip(exercise.right, exercise.rounded)):
             unit = 10 ** (np.floor(np.log10(abs(value))) + 1 - digits) if free else 0
-            answer.append(
-                choices[k][int(value)] if k in choices else float(f"{value:.{digits}g}") - down * unit if free else value
-            )
+            number = float(f"{value:.{digits}g}") - down * unit if free else value
+            answer.append(choices[k][int(value)] if k in choices else number)
         return tuple(answer)
 
     for digits in (3, 4, 8):
@@ -135,16 +135,10 @@ def test_three_digits_are_enough_and_fewer_are_asked_for(key):
         assert not exercises.mark(key, rounded(3, down=2))
 
 
-@pytest.mark.parametrize(
-    "key, answer",
-    [
-        ("harm.hand", (0.5, 1, 0.029)),
-        ("harm.hand", (0.5, 1, 0.02902)),
-        ("own.code", (2, 1.895)),
-        ("majority.further", (1, 1.21, 2)),
-        ("majority.further", (1, 1.212, 2)),
-    ],
-)
+@pytest.mark.parametrize("key, answer", [
+    ("harm.hand", (0.5, 1, 0.029)), ("harm.hand", (0.5, 1, 0.02902)), ("own.code", (2, 1.895)),
+    ("majority.further", (1, 1.21, 2)), ("majority.further", (1, 1.212, 2)),
+])  # fmt: skip
 def test_answers_that_were_called_wrong_because_they_are_rounded(key, answer):
     exercise = exercises.find(key)
     answer = tuple(right if np.isclose(right, np.rint(right)) else part for part, right in zip(answer, exercise.right))

@@ -15,8 +15,13 @@ PAGES = {page.relative_to(ROOT).as_posix(): page.read_text("utf8") for page in s
 PAGE_LINK = re.compile(r"\[([^]]+)\]\(([\w./]+\.md)\)")
 
 
+@cache  # a name is looked for among all that is installed, each time
+def words_of(key):
+    return references.words(WORKS[key])
+
+
 def is_right(words, key):
-    return words in references.words(WORKS[key])
+    return words in words_of(key)
 
 
 def test_words_of_a_citation_are_those_of_the_file():
@@ -133,7 +138,7 @@ def find_dead_links(site):
         if {"_static", "slides"} & set(page.relative_to(site).parts):  # the slides are looked at in test_teaching
             continue
         here = page.relative_to(site).as_posix()
-        for address in {a["href"] for a in soup_of(page.read_text("utf8")).select("a[href]")}:
+        for address in {a["href"] for a in soup_of(page.read_text("utf8")).find_all("a", href=True)}:
             parts = urlsplit(urljoin(here, address))
             if parts.scheme or parts.netloc or address == "#":
                 continue

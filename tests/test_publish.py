@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from conftest import ROOT, soup_of
+from selenium.webdriver.common.by import By
 from sphinx_external_toc.parsing import parse_toc_yaml
-from test_browser import look
+from test_browser import look, wait
 from test_chapters import copied, make  # noqa: F401  # a fixture
 from test_site import chapter_pages
 
@@ -61,8 +62,8 @@ def test_the_tests_named_exist():
 def test_marks_on_the_pages(site):
     found = {}
     for page in chapter_pages(site).values():
-        for box in soup_of(page.read_text("utf8")).select(",".join(f"div.{kind}.admonition" for kind in box_tests.BOXES)):
-            found[box["id"]] = box.select(":scope > p.box-tests .box-test")
+        for box in soup_of(page.read_text("utf8")).find_all("div", class_=box_tests.BOXES):
+            found[box["id"]] = box.find("p", class_="box-tests", recursive=False).find_all(class_="box-test")
     assert sorted(found) == sorted(boxes())
     for label, marks in found.items():
         assert [m.get_text() for m in marks] == list(box_tests.KINDS), label
@@ -91,21 +92,19 @@ def fields(bibtex, key):
 
 
 def test_the_paper_is_cited_alike_everywhere():
-    class Site:
-        html_baseurl = BASE
-
-    page = fields(publish.bibtex(ROOT, Site), "ahfock_2021_harmless")
+    config = SimpleNamespace(html_baseurl=BASE)
+    page = fields(publish.bibtex(ROOT, config), "ahfock_2021_harmless")
     for other in ("book/references.bib", "README.md"):
         entry = fields((ROOT / other).read_text("utf8"), "ahfock_2021_harmless")
         for name in ("author", "title", "year", "volume", "doi"):
             assert page[name] == entry[name], (other, name)
-    book = fields(publish.bibtex(ROOT, Site), "harmless_label_noise_book")
+    book = fields(publish.bibtex(ROOT, config), "harmless_label_noise_book")
     assert book["version"] == publish.version(ROOT) and book["url"] == BASE
 
 
 def test_version_and_date_at_the_foot(site):
     for name, page in chapter_pages(site).items():
-        foot = soup_of(page.read_text("utf8")).select_one(".extra_footer")
+        foot = soup_of(page.read_text("utf8")).find(class_="extra_footer")
         assert re.fullmatch(rf"Version {publish.version(ROOT)}, \d{{4}}-\d\d-\d\d", foot.get_text(strip=False).strip()), name
         assert foot.a["href"] == "#" or (page.parent / foot.a["href"]).exists(), name
 
@@ -162,9 +161,7 @@ def test_redirect_of_a_page_that_moved(tmp_path, driver):
     command = [sys.executable, "-m", "sphinx", "-W", "-q", tmp_path, tmp_path / "out"]
     subprocess.run(command, check=True)
     driver.get((tmp_path / "out" / "old" / "place.html").as_uri() + "#part")
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(driver, 10).until(lambda d: d.title.startswith("New"))
+    wait(driver, lambda d: d.title.startswith("New"))
     assert driver.current_url == (tmp_path / "out" / "new.html").as_uri() + "#part"
 
 
@@ -224,10 +221,8 @@ def test_offline_edition_in_a_browser(folder, driver):
     for name in chapter_pages(folder):
         found = look(driver, (folder / f"{name}.html").as_uri(), 1400)
         # Their fonts come from the folder, too.
-        if driver.execute_script(
-            "return document.querySelector('.katex')"
-            " && ![...document.fonts].some(f => f.family === 'KaTeX_Main' && f.status === 'loaded')"
-        ):
+        loaded = "[...document.fonts].some(f => f.family === 'KaTeX_Main' && f.status === 'loaded')"
+        if driver.execute_script(f"return document.querySelector('.katex') && !{loaded}"):
             found.append("no font for formulas")
         if found:
             problems[name] = found
@@ -245,12 +240,8 @@ def test_date_without_a_repository(tmp_path, monkeypatch):
 
 
 def test_pdf_names_what_is_missing(tmp_path):
-    done = subprocess.run(
-        [sys.executable, ROOT / "book" / "_ext" / "printed.py"],
-        env={**os.environ, "PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
+    command, env = [sys.executable, ROOT / "book" / "_ext" / "printed.py"], {**os.environ, "PATH": str(tmp_path)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     line = re.search(r"^ *apt-get install (.*)$", done.stderr, re.M)[1].split()
     assert line == [*printed.PROGRAMS.values(), *printed.FILES.values()]
@@ -326,16 +317,12 @@ def test_formulas_in_print_are_those_on_screen():
 
 
 def test_offline_edition_opens_leads_on_and_searches(folder, driver):
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    wait = WebDriverWait(driver, 20)
     driver.get((folder / "index.html").as_uri())
-    wait.until(lambda d: d.current_url.endswith("book/index.html"))
-    wait.until(lambda d: d.find_elements(By.CSS_SELECTOR, "a.right-next"))[0].click()
-    wait.until(lambda d: d.current_url.endswith("paper/01_votes.html"))
+    wait(driver, lambda d: d.current_url.endswith("book/index.html"))
+    wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, "a.right-next"))[0].click()
+    wait(driver, lambda d: d.current_url.endswith("paper/01_votes.html"))
     found = look(driver, (folder / "search.html").as_uri() + "?q=" + quote("overdispersion"), 1400)
-    wait.until(lambda d: len(d.find_elements(By.CSS_SELECTOR, "ul.search li a")) > 2)
+    wait(driver, lambda d: len(d.find_elements(By.CSS_SELECTOR, "ul.search li a")) > 2)
     found += [e["message"] for e in driver.get_log("browser") if e["level"] == "SEVERE"]
     assert found == []
 
@@ -347,14 +334,12 @@ def test_offline_edition_opens_leads_on_and_searches(folder, driver):
 def test_an_inherited_tag_with_another_package_is_warned_of(tmp_path, inherited, changed, warned):
     """Notebooks install the package of the tag; the workflow sets it, if there is none."""
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text("utf8"))["jobs"]
-    script = next(step["run"] for step in jobs["publish"]["steps"] if "git tag" in step.get("run", "")).partition(
-        "cd notebooks"
-    )[0]
+    script = next(step["run"] for step in jobs["publish"]["steps"] if "git tag" in step.get("run", ""))
+    script = script.partition("cd notebooks")[0]
 
     def git(*arguments):
-        subprocess.run(
-            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=fork, check=True, capture_output=True
-        )
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        subprocess.run(command, cwd=fork, check=True, capture_output=True)
 
     fork, origin = tmp_path / "fork", tmp_path / "origin.git"
     subprocess.run(["git", "init", "--quiet", "--bare", origin], check=True)

@@ -6,6 +6,7 @@ first shown a bad sample.
 
 import re
 from collections import Counter
+from itertools import chain
 from urllib.parse import urlsplit
 
 import pytest
@@ -38,22 +39,32 @@ def article(html):
     return soup_of(html).find("article") or soup_of(html)
 
 
+def text_outside(page, names):
+    """All text but that in tags of these names."""
+    inside = {id(text) for tag in page.find_all(names) for text in tag.strings}
+    return "".join(text for text in page.strings if id(text) not in inside)
+
+
 def find_bad_text(html):
     """What stands in the text and should not."""
     page = article(html)
-    parts = [part.get_text() for part in page.select("p, td, th, li, figcaption, div.cell_output")]
+    tags = page.find_all(["p", "td", "th", "li", "figcaption"]) + page.find_all("div", class_="cell_output")
+    parts = [tag.get_text() for tag in tags]
     problems = [f"{kind}: {m.group()!r}" for kind, pattern in ANYWHERE.items() for m in map(pattern.search, parts) if m]
-    text = "".join(t for t in page.strings if not t.find_parent(["pre", "code"]))
-    problems += [f"{kind}: {m.group()!r}" for kind, pattern in IN_PROSE.items() for m in pattern.finditer(text)]
-    return problems
+    text = text_outside(page, ["pre", "code"])
+    return problems + [f"{kind}: {m.group()!r}" for kind, pattern in IN_PROSE.items() for m in pattern.finditer(text)]
 
 
 def find_raw_formulas(html):
     """TeX that a reader sees, or that is left to a script."""
     soup = soup_of(html)
     problems = [script["src"] for script in soup.find_all("script", src=re.compile("mathjax", re.I))]
-    problems += [f"not set: {tag.get_text()!r}" for tag in soup.select(".math:not(:has(math)), .katex-error")]
-    text = "".join(t for t in article(html).strings if not t.find_parent(["pre", "code", "annotation"]))
+    problems += [
+        f"not set: {tag.get_text()!r}"
+        for tag in soup.find_all(class_=["math", "katex-error"])
+        if "katex-error" in tag["class"] or not tag.find("math")
+    ]
+    text = text_outside(article(html), ["pre", "code", "annotation"])
     return problems + [f"TeX: {m.group()!r}" for m in re.finditer(r"\\[(\[]|\$[^$]*\\[a-z][^$]*\$|\\[a-z]{2,}\b", text)]
 
 
@@ -62,7 +73,7 @@ def find_blanks(html):
     page = article(html)
     problems = [
         f"empty {tag.name} {' '.join(tag.get('class', []))}".strip()
-        for tag in page.select("span.pasted-text, figcaption, caption, p")
+        for tag in page.find_all("span", class_="pasted-text") + page.find_all(["figcaption", "caption", "p"])
         if not tag.get_text(strip=True)
         and not tag.find(["img", "svg", "code", "math", "a"])
         and tag.parent.name not in {"td", "th"}  # a cell may be empty
@@ -70,9 +81,7 @@ def find_blanks(html):
     problems += ["empty table" for body in page.select("table tbody") if not body.get_text(strip=True)]
     # A value that vanished inside a sentence leaves two blanks, or a blank
     # before the full stop.
-    for part in page.select("p, li, figcaption"):
-        if part.find_parent("pre"):
-            continue
+    for part in page.find_all(["p", "li", "figcaption"]):
         gap = re.search(r"\w*(?:  +\w| [.,;:](?=\s|$)|(?<=\s)\(\s*\))", part.get_text())
         if gap:
             problems.append(f"a gap in the text: {gap.group()!r}")
@@ -93,9 +102,7 @@ def find_dead_anchors(html):
     soup = soup_of(html)
     ids = {tag["id"] for tag in soup.find_all(id=True)}
     return [
-        f"no such place: {a['href']}"
-        for a in soup.select("article a[href^='#']")
-        if a["href"] != "#" and a["href"][1:] not in ids
+        f"no such place: {a['href']}" for a in article(html).find_all("a", href=re.compile("^#.")) if a["href"][1:] not in ids
     ]
 
 
@@ -110,19 +117,13 @@ def find_outside_css(css):
 
 def find_outside(html):
     """Addresses that a browser would fetch from elsewhere on load."""
-    soup = soup_of(html)
     found = []
-    for name, attribute in FETCHING.items():
-        for tag in soup.find_all(name):
-            if name == "link" and not LINK_RELATIONS & set(tag.get("rel", [])):
-                continue
-            addresses = [tag.get(attribute, "")]
+    for tag in soup_of(html).find_all(True):
+        if tag.name in FETCHING and (tag.name != "link" or LINK_RELATIONS & set(tag.get("rel", []))):
+            addresses = [tag.get(FETCHING[tag.name], "")]
             addresses += [part.split()[0] for part in tag.get("srcset", "").split(",") if part.strip()]
             found += [a for a in addresses if is_outside(a)]
-    for style in soup.find_all("style"):
-        found += find_outside_css(style.get_text())
-    for tag in soup.find_all(style=True):
-        found += find_outside_css(tag["style"])
+        found += find_outside_css(tag.get_text() if tag.name == "style" else tag.get("style", ""))
     return found
 
 
@@ -254,13 +255,13 @@ def test_the_address_is_set_in_one_place_and_that_of_the_site_follows_from_it(of
     address = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["repository"]["url"]
     address = site_address(address) if of_site else address
     kept = [".md", ".py", ".yml", ".toml", ".cff", ".css", ".txt", ".bib", ""]
+    folders = [path for path in ROOT.iterdir() if path.name not in {".venv", ".git", "_build"}]
     places = [
         str(path.relative_to(ROOT))
-        for path in ROOT.rglob("*")
+        for path in chain(folders, *(folder.rglob("*") for folder in folders))
         if path.is_file()
         and path.name != "conf.py"  # which is made from _config.yml
         and path.suffix in kept
-        and not {".venv", ".git", "_build"} & set(path.relative_to(ROOT).parts)
         and address.split("//")[1] in path.read_text("utf8", errors="replace")
     ]
     assert sorted(places) == kept_in
