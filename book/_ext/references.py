@@ -25,7 +25,7 @@ def citations(root):
 
 def words(entry):
     """Authors and year of a work, as they stand in a sentence and in brackets."""
-    names = [person.rich_last_names[0].render_as("text") for person in entry.persons["author"]]
+    names = [str(person.rich_last_names[0]) for person in entry.persons["author"]]
     authors = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
     return f"{authors} ({entry.fields['year']})", f"{authors}, {entry.fields['year']}"
 
