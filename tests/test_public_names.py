@@ -148,9 +148,7 @@ FIELDS = {
     softlabel.CombinedFit: [*RULE, "n_truths"],
     softlabel.LabellerFindings: ["findings", "annotators", "not_looked_at", "n_items", "n_votes"],
     softlabel.Estimate: ["value", "low", "high"],
-    softlabel.WorthOfVotes: [
-        *"error lean scale tilt floor equal_number level n_items m n_truths reservations".split(),
-    ],
+    softlabel.WorthOfVotes: [*"error lean scale tilt floor equal_number level n_items m n_truths reservations".split()],
     softlabel.BudgetSplit: ["n_items", "m", "n_truth", "worth", "cost", "all_votes", "all_truth"],
     softlabel.VoteDesign: ["n_items", "m", "worth", "cost", "root", "n_truth"],
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
