@@ -669,7 +669,7 @@ def test_labels_of_any_kind_with_positive(kind):
         ([0] * 6, 1, "positive=1.*pandas.Categorical"),
         (Y, "1", r"positive='1'.*\(0, 1\)"),
         (Y.astype(str), 1, r"positive=1.*\('0', '1'\)"),
-        (Y, 10**400, "positive=10+ is not among"),
+        (Y * 0.5, 10**400, "positive=10+ is not among"),
         (Y, [0, 1], r"positive=\[0, 1\]"),
         (Y, nan, "positive=nan"),
         (list("abcabc"), "a", "3 different labels.*'a', 'b', 'c'"),
