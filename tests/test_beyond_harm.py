@@ -13,7 +13,6 @@ from scipy import integrate, optimize, special, stats
 from softlabel import (
     ConvergenceWarning,
     TwoClassNormal,
-    dm_logpmf,
     fit_limit,
     fit_logistic_batch,
     relative_efficiency,
@@ -27,13 +26,13 @@ SKEWED = TwoClassNormal([1.0, -0.5], [-0.3, 0.4], [[1.5, 0.6], [0.6, 0.8]], prio
 
 
 def majority(m, alpha0):
-    """Probability of a positive majority at eta, a tie settled by a coin."""
-    s = np.arange(m + 1)
+    """Probability of a positive majority at eta, a tie settled by a coin; by Polya's urn."""
+    s, k = np.arange(m + 1), np.arange(m) / alpha0
 
     def mean(eta):
-        tau = np.repeat(expit(np.stack([eta, -eta], axis=-1)), m + 1, axis=0)
-        pmf = np.exp(dm_logpmf(np.tile(np.column_stack([s, m - s]), (len(eta), 1)), tau, alpha0))
-        return pmf.reshape(-1, m + 1) @ ((np.sign(2 * s - m) + 1) / 2)
+        yes, no = (np.insert(np.log(expit(side)[:, None] + k).cumsum(axis=1), 0, 0, axis=1) for side in (eta, -eta))
+        pmf = np.exp(yes + no[:, ::-1] - np.log1p(k).sum() + np.log(special.comb(m, s)))
+        return pmf @ ((np.sign(2 * s - m) + 1) / 2)
 
     return mean
 

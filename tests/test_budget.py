@@ -11,14 +11,7 @@ import sympy as sp
 from scipy import stats
 from scipy.special import expit
 
-from softlabel import (
-    TwoClassNormal,
-    design_votes,
-    fit_logistic_batch,
-    relative_efficiency,
-    sample_votes,
-    split_budget,
-)
+from softlabel import TwoClassNormal, design_votes, fit_logistic_batch, relative_efficiency, sample_votes, split_budget
 
 # ------------------------------------------------------------------ the calculator
 

@@ -295,12 +295,15 @@ def test_format_like_keeps_one_digit_more():
 # ------------------------------------------------------------------ recomputed with other seeds than that of the chapter
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 4, 5, 2021))])
-def test_table_1_agrees(seed):
+ALL = [pytest.param(seed, [1, 2, 3, 4], marks=pytest.mark.slow) for seed in (0, 1, 2, 3, 4, 5, 2021)]
+
+
+@pytest.mark.parametrize("seed, deltas", [(0, [1]), *ALL])
+def test_table_1_agrees(seed, deltas):
     with warnings.catch_warnings():  # at Delta = 4 about one training set in 50,000 is separated
         warnings.simplefilter("ignore", ConvergenceWarning)
-        frame = simulate_relative_efficiency([1, 2, 3, 4], [5, 10, 50], ALPHAS, n_sims=1000, rng=seed)
-    assert len(frame) == 48
+        frame = simulate_relative_efficiency(deltas, [5, 10, 50], ALPHAS, n_sims=1000, rng=seed)
+    assert len(frame) == 12 * len(deltas)
     for row in frame.itertuples():
         id = f"table1.m{row.m}.alpha{row.alpha0:g}.delta{row.delta:g}"
         verdict = verdict_on(id, row.re, row.re_se)

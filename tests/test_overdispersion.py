@@ -101,7 +101,7 @@ def test_is_a_root_of_the_score(seed, alpha0, g):
         assert fit.alpha0 == pytest.approx(exact_root(counts, tau, fit.alpha0), rel=1e-8)
 
 
-@examples(100)
+@examples(60)
 @given(tables(), SEED)
 def test_estimate_is_the_maximum_and_inside_its_intervals(data, seed):
     counts, tau = data
@@ -112,7 +112,7 @@ def test_estimate_is_the_maximum_and_inside_its_intervals(data, seed):
     ends = attempt(alpha0_interval, counts, tau, level=0.9, method="bootstrap", n_resamples=10, rng=seed)
     assert len({answer is None for answer in (fit, test, estimates, interval)}) == 1
     answered(estimate_alpha0, counts, tau)
-    others = [dm_logpmf(counts, tau, a).sum() for a in [*np.logspace(-8, 10, 37), np.inf]]
+    others = [dm_logpmf(counts, tau, a).sum() for a in [*np.logspace(-8, 10, 19), np.inf]]
     rounding = 1e-9 + 1e-12 * abs(min(others))
     assert fit.log_likelihood >= max(others) - rounding and 0 <= fit.alpha0 <= np.inf
     assert fit.multinomial_log_likelihood == pytest.approx(others[-1], rel=1e-12)
@@ -460,15 +460,15 @@ def test_a_tiny_level_is_an_interval_around_the_estimate():
 
 
 def test_coverage_of_the_likelihood_interval():
-    size, true = 2000, 5.0
+    size, true = 1000, 5.0
     tau = np.random.default_rng(0).dirichlet([0.8, 0.8], size=76)
     rng = np.random.default_rng(1)
     draws = [sample_votes(tau, 7, true, rng=rng) for _ in range(size)]
     ends = np.array([alpha0_interval(votes, tau, method="likelihood") for votes in draws])
     covered = np.mean((ends[:, 0] <= true) & (true <= ends[:, 1]))
-    # Four Monte Carlo errors, 1.9 points. Quantiles of wrong levels, or not halved, would be at 0.90 or 0.99.
+    # Four Monte Carlo errors, 2.8 points. Quantiles of wrong levels, or not halved, would be at 0.90 or 0.99.
     error = np.sqrt(0.95 * 0.05 / size)
-    assert abs(covered - 0.95) < 4 * error < 0.02
+    assert abs(covered - 0.95) < 4 * error < 0.03
     # And the two tails share what is left, within a factor of three (n = 76 is not infinite).
     tails = np.mean(ends[:, 0] > true), np.mean(ends[:, 1] < true)
     assert max(tails) < 3 * min(tails)
@@ -604,15 +604,15 @@ def test_too_few_items_or_another_fit_have_no_interval_of_cox_and_reid():
         alpha0_interval(*survey(1, 3.0, g=3), X=np.zeros((60, 1)))
 
 
-@pytest.mark.parametrize("alpha0, m, p", [(5.0, 5, 20), (0.5, 5, 20), (5.0, None, 10)])
-def test_coverage_of_the_interval_of_cox_and_reid(alpha0, m, p):
+@pytest.mark.parametrize("alpha0, m, p, runs", [(5.0, 5, 20, 200), (0.5, 5, 20, 400), (5.0, None, 10, 200)])
+def test_coverage_of_the_interval_of_cox_and_reid(alpha0, m, p, runs):
     """Ten items of the rarer class for each coefficient; or one vote on most items and twenty on the others."""
     held, n = [], 440
-    for seed in range(400):
+    for seed in range(runs):
         X, counts, tau = fitted_survey(seed, alpha0, n=n, p=p, m=uneven(n) if m is None else m)
         plain = alpha0_interval(counts, tau, method="likelihood")
         held.append([low <= alpha0 <= high for low, high in (alpha0_interval(counts, tau, X=X), plain)])
-    assert np.mean(held, axis=0)[0] > 0.92 - 2 * np.sqrt(0.92 * 0.08 / 400)  # at least 92%, within chance
+    assert np.mean(held, axis=0)[0] > 0.92 - 2 * np.sqrt(0.92 * 0.08 / runs)  # at least 92%, within chance
     # The likelihood that takes the coefficients as known holds alpha0 less often: in more tables it alone misses it.
     ours, plain = np.transpose(held)
     gained, lost = np.sum(ours & ~plain), np.sum(plain & ~ours)
@@ -635,12 +635,12 @@ def test_statistic_is_twice_the_gain_in_log_likelihood():
 
 
 def test_size_of_the_test_under_the_multinomial():
-    size = 1200
+    size = 800
     tau = np.random.default_rng(2).dirichlet([2, 2], size=800)
     rng = np.random.default_rng(3)
     pvalues = np.array([overdispersion_test(sample_votes(tau, 5, rng=rng), tau).pvalue for _ in range(size)])
     one = pvalues == 1
-    # Four Monte Carlo errors (5 points), within which 800 items are infinitely many.
+    # Four Monte Carlo errors (7 points), within which 800 items are infinitely many.
     assert abs(one.mean() - 0.5) < 4 * 0.5 / np.sqrt(size)
     others = pvalues[~one]
     assert np.all(others < 0.5) and stats.kstest(others, stats.uniform(0, 0.5).cdf).pvalue > 1e-3  # fixed seed

@@ -98,16 +98,16 @@ def test_of_several_tops_the_highest_counts():
 
 
 def test_intervals_of_separated_labels_hold_the_coefficient():
-    """In at least 93% of data sets; two standard errors of 120 are 4 points. Those of the sandwich hold it in none."""
+    """In at least 93% of data sets; two standard errors of 60 are 7 points. Those of the sandwich hold it in none."""
     held = dict.fromkeys(("profile", "sandwich"), 0)
-    for seed in range(120):
+    for seed in range(60):
         X, y = signs(seed)
         fit = fit_logistic(X, y, method="firth")
         assert fit.separation == "quasi"
         for kind in held:
             low, high = fit.conf_int(kind)[2]
             held[kind] += low <= 2 <= high
-    assert held["profile"] >= 0.89 * 120 and held["sandwich"] == 0
+    assert held["profile"] >= 0.86 * 60 and held["sandwich"] == 0
     one = fit.summary()
     pd.testing.assert_frame_equal(one, fit.summary("profile"))
     np.testing.assert_array_equal(one[["lower", "upper"]], fit.conf_int())
@@ -178,5 +178,6 @@ def test_large_fits_have_a_profile_only_when_asked():
     np.testing.assert_array_equal(fit.conf_int(), fit.conf_int("model"))
     pd.testing.assert_frame_equal(fit.summary(), fit.summary("model"))
     smaller = fit_logistic(X[:1100], y[:1100], method="firth")
-    np.testing.assert_array_equal(smaller.conf_int()[11], smaller.conf_int("profile")[11])
-    assert smaller.conf_int()[11, 0] > smaller.conf_int("model")[11, 0]
+    ends = smaller.conf_int()
+    np.testing.assert_array_equal(ends[11], smaller.conf_int("profile")[11])
+    assert ends[11, 0] > smaller.conf_int("model")[11, 0]

@@ -12,62 +12,18 @@ from softlabel import datasets
 from softlabel.book import claims
 from softlabel.classifier import SoftLabelClassifier, neg_log_loss_of_votes
 
-NAMES = {
-    "AgreementReport",
-    "Alpha0Fit",
-    "BatchFit",
-    "BudgetSplit",
-    "CombinedFit",
-    "ConvergenceWarning",
-    "DirichletMultinomial",
-    "Estimate",
-    "FitLimit",
-    "JointFit",
-    "LabellerFindings",
-    "LogisticFit",
-    "SeparationWarning",
-    "TruthWarning",
-    "TwoClassNormal",
-    "VoteDesign",
-    "VoteModel",
-    "VoteReport",
-    "WorthOfVotes",
-    "alpha0_interval",
-    "analyse_votes",
-    "bootstrap_alpha0",
-    "choose_for_truth",
-    "design_votes",
-    "dm_logpmf",
-    "estimate_alpha0",
-    "examine_labellers",
-    "find_separation",
-    "fit_dirichlet_multinomial",
-    "fit_limit",
-    "fit_logistic",
-    "fit_logistic_batch",
-    "fit_votes_and_truth",
-    "godambe_information",
-    "load_adult_content",
-    "load_bluebirds",
-    "load_breast_cancer",
-    "load_cifar10h",
-    "load_gastroenterology",
-    "load_imagenet16h",
-    "load_recidivism",
-    "overdispersion_test",
-    "pooled_efficiency",
-    "prediction_band",
-    "relative_efficiency",
-    "sample_probabilities",
-    "sample_votes",
-    "share_in_band",
-    "simulate_breast_cancer",
-    "simulate_relative_efficiency",
-    "split_budget",
-    "two_way_cov",
-    "variance_inflation",
-    "worth_of_votes",
-}
+NAMES = set(
+    """
+    AgreementReport Alpha0Fit BatchFit BudgetSplit CombinedFit ConvergenceWarning DirichletMultinomial Estimate
+    FitLimit JointFit LabellerFindings LogisticFit SeparationWarning TruthWarning TwoClassNormal VoteDesign VoteModel
+    VoteReport WorthOfVotes alpha0_interval analyse_votes bootstrap_alpha0 choose_for_truth design_votes dm_logpmf
+    estimate_alpha0 examine_labellers find_separation fit_dirichlet_multinomial fit_limit fit_logistic
+    fit_logistic_batch fit_votes_and_truth godambe_information load_adult_content load_bluebirds load_breast_cancer
+    load_cifar10h load_gastroenterology load_imagenet16h load_recidivism overdispersion_test pooled_efficiency
+    prediction_band relative_efficiency sample_probabilities sample_votes share_in_band simulate_breast_cancer
+    simulate_relative_efficiency split_budget two_way_cov variance_inflation worth_of_votes
+""".split()
+)
 SIGNATURES = {
     softlabel.fit_logistic: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
     softlabel.fit_logistic_batch: "X, y_or_counts, *, positive=None, method='mle', max_iter=25, tol=1e-08",
@@ -141,6 +97,8 @@ SIGNATURES = {
 RULE = "coef converged n_iter separation log_likelihood n_items n_without_votes feature_names".split()
 REPORT = "items annotators counted agreement agreement_lacks alpha0 alpha0_lacks findings notes files made positive".split()
 REPORT += ["repeats", "level"]
+MORE = "fit coefficients overdispersion efficiency_direct goodness_of_fit truth worth comparison lacking classes".split()
+MORE += "cost_item cost_vote cost_truth".split()
 FIELDS = {
     softlabel.LogisticFit: [*RULE, "deviance", "dispersion"],
     softlabel.BatchFit: ["coef", "converged", "n_iter"],
@@ -148,28 +106,11 @@ FIELDS = {
     softlabel.CombinedFit: [*RULE, "n_truths"],
     softlabel.LabellerFindings: ["findings", "annotators", "not_looked_at", "n_items", "n_votes"],
     softlabel.Estimate: ["value", "low", "high"],
-    softlabel.WorthOfVotes: [
-        *"error lean scale tilt floor equal_number level n_items m n_truths reservations".split(),
-    ],
+    softlabel.WorthOfVotes: "error lean scale tilt floor equal_number level n_items m n_truths reservations".split(),
     softlabel.BudgetSplit: ["n_items", "m", "n_truth", "worth", "cost", "all_votes", "all_truth"],
     softlabel.VoteDesign: ["n_items", "m", "worth", "cost", "root", "n_truth"],
     softlabel.Alpha0Fit: ["alpha0", "log_likelihood", "multinomial_log_likelihood"],
-    softlabel.VoteReport: [
-        *REPORT,
-        "fit",
-        "coefficients",
-        "overdispersion",
-        "efficiency_direct",
-        "goodness_of_fit",
-        "truth",
-        "worth",
-        "comparison",
-        "lacking",
-        "classes",
-        "cost_item",
-        "cost_vote",
-        "cost_truth",
-    ],
+    softlabel.VoteReport: [*REPORT, *MORE],
     softlabel.AgreementReport: [*REPORT, "labels", "shares", "confusion"],
     datasets.VoteData: ["X", "counts", "y", "votes", "source"],
 }

@@ -229,7 +229,7 @@ def test_worth_of_votes_off_scale_numerically(s, seed):
     m, alpha0, n = 5, 4.0, 2000
     b, J, of_truth = SKEWED.coef / s, SKEWED.error_curvature(), SKEWED.excess_error()
     worth = worth_of_direction(of_truth, np.trace(J @ logistic_votes(SKEWED, b, m, alpha0)), s)
-    coef = coefficients(SKEWED, voting(b, m, alpha0), n, 4000, seed)
+    coef = coefficients(SKEWED, voting(b, m, alpha0), n, 1500, seed)
     assert abs(distance(SKEWED, coef, of_truth / worth / n)) < 4
     # Elsewhere it is the limit of a response whose mean is a function of eta; without a scale that of the paper.
     limit = fit_limit(

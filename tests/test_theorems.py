@@ -4,6 +4,9 @@ The negative checks put an altered formula, or data that break an assumption, th
 right one.
 """
 
+from fractions import Fraction
+from math import comb
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -361,13 +364,13 @@ def majority_excess(n, m):
 
     Apart from the errata's convolutions: the votes on the items of one kind are one binomial count.
     """
-    total = sp.Integer(0)
+    total = Fraction(0)
     for items in range(n + 1):
         votes = items * m
-        wrong = sum(sp.binomial(votes, s) * 3**s * 2 ** (votes - s) for s in range((votes + 1) // 2)) / sp.Integer(5) ** votes
+        wrong = sum(comb(votes, s) * 3**s * 2 ** (votes - s) for s in range((votes + 1) // 2))
         if votes % 2 == 0:
-            wrong += sp.binomial(votes, votes // 2) * sp.Integer(6) ** (votes // 2) / sp.Integer(5) ** votes / 2
-        total += sp.binomial(n, items) * wrong / sp.Integer(2) ** n
+            wrong += Fraction(comb(votes, votes // 2) * 6 ** (votes // 2), 2)
+        total += comb(n, items) * Fraction(wrong) / 5**votes / 2**n
     return total / 5
 
 

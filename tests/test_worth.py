@@ -31,6 +31,11 @@ MODEL = TwoClassNormal.canonical(2.0, p=3)
 RULE = np.array([0.0, 2.0, 0.0, 0.0])
 
 
+@pytest.fixture(autouse=True)
+def light(monkeypatch):
+    monkeypatch.setattr(belief, "COSTLY_DRAWS", 40)  # for the equal number, of which nothing fine is asked here
+
+
 def with_votes(n, k, m=5, alpha0=3.0, rule=RULE, seed=0, model=MODEL):
     """Items whose votes have the mean expit(rule'x), k of them with their true label."""
     rng = np.random.default_rng(seed)
@@ -493,8 +498,9 @@ def test_whole_annotators_of_the_recidivism_data():
 # ------------------------------------------------------------------ what votes are worth
 
 
-def test_wrong_mean_is_found_and_taken_apart():
+def test_wrong_mean_is_found_and_taken_apart(monkeypatch):
     """Votes of which lean, scale, tilt, error and floor are known exactly."""
+    monkeypatch.setattr(belief, "COSTLY_DRAWS", 200)
     wrong = np.array([0.3, 3.0, 1.0, 0.0])
     X, counts, truth = with_votes(6000, 6000, m=20, alpha0=5.0, rule=wrong, seed=1)
     answer = worth_of_votes(X, counts, truth, rng=0)

@@ -91,5 +91,5 @@ def find_label(labels: Iterable[Any], wanted: object) -> Any:
 def _as_number(label: Any) -> float | None:
     try:
         return float(label)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
