@@ -461,7 +461,7 @@ def _votes_rule(X: Array, counts: Array, who: Who | None = None) -> tuple[Array,
         cov = fit.cov("model")
         doubts.append("the features separate the votes in counts: Firth's estimate takes the place of the votes' rule")
     if not fit.converged:
-        doubts.append(explain_no_convergence(fit, "the votes"))
+        raise ValueError(explain_no_convergence(fit, "the votes"))
     if not (np.isfinite(cov).all() and (np.diag(fit.cov("model")) > 0).all()):
         raise ValueError(
             "X has a column so small or so large that the variance of its coefficient is no number: change its unit"

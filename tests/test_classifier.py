@@ -360,6 +360,15 @@ def test_any_value_is_answered_or_named(data):
         assert argument != "y" or again.ndim < 2 or (again.astype(float) >= 0).all()
 
 
+def test_features_too_large_for_the_penalty_are_a_warning_of_ours():
+    rng = np.random.default_rng(109)
+    X = rng.normal(size=(12, 6)) * 1e13
+    X[0] *= 1e6
+    votes = np.where(X[:, :1] > 0, [7, 0], [0, 7])
+    with pytest.warns(sl.ConvergenceWarning, match="penalty=0.01 is small beside features as large as .*; scale the features"):
+        fit(X, votes, penalty=0.01)
+
+
 def test_arguments_are_left_as_they_are():
     arrays = {name: np.array(value) for name, value in GOOD.items() if name in ("y", "sample_weight")}
     before = {name: a.copy() for name, a in arrays.items()}

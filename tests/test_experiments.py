@@ -371,6 +371,11 @@ def test_estimates_that_always_exist(method, tumours):
     assert (frame["error"] > BAYES - 0.01).all()
 
 
+def test_firth_s_steps_are_waited_for():
+    """One of these 208 fits takes 2,460 steps; were it given up at 1,000, there would be a warning, which is an error here."""
+    simulate_breast_cancer([5, 10, 50], [1, 10, 100, 1000], n_splits=16, rng=5, method="firth")
+
+
 def verdicts(frame):
     """Of both printings of the truth-label error, the 20 cells of table 2 and the 20 of table 3, as in the chapter."""
     truth, values = frame.iloc[0], {}

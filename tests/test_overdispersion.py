@@ -16,6 +16,7 @@ from scipy.special import expit
 from strategies import SEED, answered, attempt, examples, tables
 
 from softlabel import (
+    ConvergenceWarning,
     alpha0_interval,
     bootstrap_alpha0,
     dm_logpmf,
@@ -671,3 +672,14 @@ def test_items_of_every_part_are_resampled_alike():
     estimates = bootstrap_alpha0(counts, tau, 40, rng=1)
     # A standard error of 2% in each resample, 0.3% in their mean.
     assert np.log(estimates).mean() == pytest.approx(np.log(estimate_alpha0(counts, tau).alpha0), abs=0.015)
+
+
+def test_no_interval_without_a_fit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1))
+    counts = sample_votes(np.column_stack([expit(3 * X), expit(-3 * X)]), 2, rng=rng)
+    X[0] = 1e7
+    with pytest.warns(ConvergenceWarning):
+        tau = fit_logistic(X, counts).posterior(X)
+    with pytest.raises(ValueError, match="fit to counts has not converged"):
+        alpha0_interval(counts, tau, X=X)

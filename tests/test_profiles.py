@@ -97,6 +97,16 @@ def test_of_several_tops_the_highest_counts():
     assert fall(fit, X, counts, 2, 4.192) < 1 and fall(fit, X, counts, 2, high) == pytest.approx(CUT, abs=1e-3)
 
 
+def test_an_end_that_rounding_hides_is_infinite():
+    """Of votes that scatter far too much the fall, over the dispersion, is too small as far out as H can be told."""
+    counts = np.array([[0, 40], [40, 0], [0, 40], [6, 34], [39, 1], [3, 37]])
+    fit = fit_logistic(X := np.array([[-1.0], [1.0], [-1.0], [0.0], [0.0], [0.0]]), counts, method="firth")
+    low, high = fit.conf_int("profile")[1]
+    assert fit.separation == "quasi" and fit.dispersion > 10 and high == np.inf
+    assert fall(fit, X, counts, 1, low) / fit.dispersion == pytest.approx(CUT, abs=1e-3)
+    assert fall(fit, X, counts, 1, 25.0) / fit.dispersion < CUT  # where weights are still 1e-11
+
+
 def test_intervals_of_separated_labels_hold_the_coefficient():
     """In at least 93% of data sets; two standard errors of 60 are 7 points. Those of the sandwich hold it in none."""
     held = dict.fromkeys(("profile", "sandwich"), 0)

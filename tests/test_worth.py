@@ -655,6 +655,27 @@ def test_votes_that_a_feature_separates():
     with pytest.warns(TruthWarning, match="separate the votes in counts"):
         fit = fit_votes_and_truth(X, counts, truth)
     assert MODEL.error_rate(fit.coef) < 0.25
+    with pytest.warns(TruthWarning, match="separate the votes in counts"):
+        answer = worth_of_votes(X, counts, truth, rng=0)
+    assert any("separate the votes in counts" in text for text in answer.reservations)
+
+
+def test_votes_of_one_class():
+    """Far out no item is in doubt, and the information of a true label is zero but for rounding."""
+    X, _, truth = with_votes(30, 12)
+    with pytest.warns(TruthWarning):
+        answer = worth_of_votes(X * [1, 1, 30], np.tile([0, 7], (30, 1)), np.minimum(truth, 0), rng=1)
+    assert answer.error.high < 0.2 and answer.equal_number.low > 5
+
+
+def test_fits_that_do_not_converge():
+    X, y = np.random.default_rng(0).normal(size=(80, 6)), np.arange(80) % 2.0
+    X[0] *= 1e6
+    with pytest.warns(TruthWarning, match="true labels has not converged after 1000 steps: some column of X has values far"):
+        assert not fit_votes_and_truth(X, np.zeros((80, 2)), y).converged
+    counts = np.column_stack([X[:, 1] > 0, X[:, 1] <= 0])
+    with pytest.raises(ValueError, match="the fit to the votes has not converged after 1000 steps: some column of X"):
+        fit_votes_and_truth(X, counts, y)
 
 
 def test_votes_that_say_nothing():

@@ -11,16 +11,6 @@ FEWEST_SPLIT = 5  # items on which votes differ, or agree, below which no interv
 RESAMPLES = 2000
 
 
-def krippendorff(counts: Array) -> float:
-    """Krippendorff's alpha (n, g) of nominal labels: 1 if votes on an item always agree, 0 if as often as by chance.
-
-    One minus the share of pairs of votes on one item that differ, over that of pairs of all votes; of items with two votes
-    or more. Nan where all votes are alike.
-    """
-    shares, weight = _patterns(counts)
-    return float(_alpha(shares, weight[None])[0])
-
-
 def _patterns(counts: Array) -> tuple[Array, Array]:
     """The different rows of items with two votes, and how many items have each."""
     rows, times = np.unique(counts[counts.sum(axis=1) > 1], axis=0, return_counts=True)
@@ -28,7 +18,11 @@ def _patterns(counts: Array) -> tuple[Array, Array]:
 
 
 def _alpha(rows: Array, weight: Array) -> Array:
-    """alpha (R,) of items of which ``weight`` (R, rows) have the votes of each row."""
+    """Krippendorff's alpha (R,) of nominal labels, of items of which ``weight`` (R, rows) have the votes of each row.
+
+    One minus the share of pairs of votes on one item that differ, over that of pairs of all votes. It is 1 if votes on an item
+    always agree, 0 if as often as by chance; nan where all votes are alike.
+    """
     m = rows.sum(axis=1)
     differ = (m**2 - (rows**2).sum(axis=1)) / np.maximum(m - 1, 1)  # pairs in order, over m - 1
     classes, votes = weight @ rows, weight @ m
