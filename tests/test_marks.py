@@ -21,7 +21,7 @@ FORMULAS += ["experiments", "labellers", "exchangeable"]
 
 # Functions of these modules that state no formula of their own, and what they do instead.
 WITHOUT = {
-    "call another": "LogisticFit.cov agreement alpha0_interval coefficients dm_logpmf estimate_alpha0 examine_labellers"
+    "call another": "LogisticFit.cov alpha0_interval coefficients dm_logpmf estimate_alpha0 examine_labellers"
     " find_separation overdispersion prediction_band sample_probabilities sample_votes score_and_information two_way_cov",
     "search for the root or the maximum of another": "best_omega newton unexplained",
     "arrange numbers": "describe spending without_features"
