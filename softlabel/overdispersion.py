@@ -222,9 +222,9 @@ def alpha0_interval(
     ------
     ValueError
         As :func:`estimate_alpha0`, or if ``level`` or ``method`` is not valid. With "cox-reid" also as :func:`fit_logistic`,
-        if ``X`` is missing, if ``tau`` is not the fit of ``counts`` on ``X``, if the features separate the votes, or if there
-        are fewer than 3 items of the rarer class for each coefficient: no method here can then be relied on. With "bootstrap"
-        if nearly all resamples have the same estimate, infinite or 0.
+        if ``X`` is missing, if ``tau`` is not the fit of ``counts`` on ``X``, if the features separate the votes or the fit
+        does not converge, or if there are fewer than 3 items of the rarer class for each coefficient: no method here can then
+        be relied on. With "bootstrap" if nearly all resamples have the same estimate, infinite or 0.
 
     Notes
     -----

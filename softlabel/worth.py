@@ -79,13 +79,13 @@ def fit_votes_and_truth(X: ArrayLike, counts: ArrayLike, truth: ArrayLike) -> Co
     Raises
     ------
     ValueError
-        If an argument is not valid, or there are neither votes nor true labels.
+        If an argument is not valid, there are neither votes nor true labels, or the fit to the votes does not converge.
 
     Warns
     -----
     TruthWarning
-        If all true labels are of one class; or if the features separate the votes, whose maximum likelihood estimate then does
-        not exist: Firth's takes its place.
+        If all true labels are of one class; if the features separate the votes, whose maximum likelihood estimate then does
+        not exist: Firth's takes its place; or if a fit to true labels alone does not converge.
 
     Notes
     -----
@@ -262,7 +262,7 @@ def worth_of_votes(
     ------
     ValueError
         If an argument is not valid, ``votes`` are not those of ``counts`` or all by one annotator, there is no vote or no
-        true label, or another ``m`` is asked for while no item has two votes.
+        true label, the fit to the votes does not converge, or another ``m`` is asked for while no item has two votes.
 
     Warns
     -----
