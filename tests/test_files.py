@@ -65,7 +65,12 @@ def counted(tables):
         votes = votes.set_index("item") if "item" in votes else votes
         votes = votes.rename_axis("item").reset_index().melt("item", value_name="label")
     votes = votes.dropna(subset="label")
-    table = (votes["label"] == tables.positive).groupby(votes["item"]).agg(["sum", "size"]).reindex(items, fill_value=0)
+    table = (
+        (votes["label"] == tables.positive)
+        .groupby(votes["item"], observed=True)
+        .agg(["sum", "size"])
+        .reindex(items, fill_value=0)
+    )
     return table["sum"].to_numpy(), table["size"].to_numpy()
 
 

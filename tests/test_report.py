@@ -105,13 +105,13 @@ def drawn(light, monkeypatch):
 def test_numbers_are_those_of_the_package():
     report, fit = the_report(), fit_logistic(X, COUNTS)
     tau = fit.posterior(X)
-    np.testing.assert_array_equal(report.fit.coef, fit.coef)
-    np.testing.assert_array_equal(report.fit.stderr(), fit.stderr())
-    assert report.alpha0 == (estimate_alpha0(COUNTS, tau).alpha0, *alpha0_interval(COUNTS, tau, X=X))
-    assert report.overdispersion == overdispersion_test(COUNTS, tau)
+    np.testing.assert_allclose(report.fit.coef, fit.coef, rtol=1e-12)
+    np.testing.assert_allclose(report.fit.stderr(), fit.stderr(), rtol=1e-12)
+    assert report.alpha0 == pytest.approx((estimate_alpha0(COUNTS, tau).alpha0, *alpha0_interval(COUNTS, tau, X=X)), rel=1e-9)
+    assert report.overdispersion == pytest.approx(tuple(overdispersion_test(COUNTS, tau)), rel=1e-9)
     np.testing.assert_allclose(report.efficiency, relative_efficiency(5, np.array(report.alpha0)), rtol=1e-12)
     assert report.goodness_of_fit.share_in_band == share_in_band(COUNTS, tau, report.alpha0.value)
-    np.testing.assert_array_equal(report.items["posterior"], tau[:, 0])
+    np.testing.assert_allclose(report.items["posterior"], tau[:, 0], rtol=1e-12)
     s = COUNTS[:, 0].astype(int)
     np.testing.assert_array_equal(report.histogram["observed"], np.bincount(s, minlength=6))
     for name, alpha0 in (("expected", report.alpha0.value), ("independent votes", 1e9)):
@@ -353,11 +353,13 @@ def test_some_true_labels_say_what_the_votes_are_worth():
     report, truth = analyse_votes(LONG, X, positive="yes", truth=some), some.reindex(X.index)
     worth = worth_of_votes(X, COUNTS, truth, level=0.95, rng=0)
     for name in ("error", "lean", "scale", "tilt", "floor", "equal_number"):
-        assert getattr(report.worth, name) == getattr(worth, name), name
+        assert getattr(report.worth, name) == pytest.approx(tuple(getattr(worth, name)), rel=1e-6), name
     assert (report.worth.n_truths, report.worth.n_items, report.worth.level) == (40, 120, 0.95)
     rows = ["error of the votes' rule", "lean", "scale", "tilt", "floor", "equal number of true labels"]
-    np.testing.assert_array_equal(
-        report.table().loc[rows], [worth.error, worth.lean, worth.scale, worth.tilt, worth.floor, worth.equal_number]
+    np.testing.assert_allclose(
+        report.table().loc[rows],
+        [worth.error, worth.lean, worth.scale, worth.tilt, worth.floor, worth.equal_number],
+        rtol=1e-6,
     )
     value, low, high = worth.error
     number = " to ".join(f"{float(f'{x:.2g}'):,.0f}" for x in worth.equal_number[1:])
@@ -382,11 +384,11 @@ def test_ten_annotators_or_more_are_taken_as_a_sample_of_annotators():
     truth = truth.where(np.arange(200) % 2 == 0)
     report = analyse_votes(pd.concat([long, long[:1]]), x.sample(frac=1, random_state=2), positive="yes", truth=truth[:60])
     given = x.loc[report.items.index[report.items["status"] == "used"]]
-    who, counts = long.replace({"label": {"yes": 1, "no": 0}}), count(wide.loc[given.index])
+    who, counts = long.assign(label=(long["label"] == "yes").astype(int)), count(wide.loc[given.index])
     common = {"truth": truth[:60].reindex(given.index), "level": 0.95, "rng": 0}
     worth = worth_of_votes(given, counts, votes=who, **common)
     for name in ("error", "lean", "scale", "tilt", "floor", "equal_number"):
-        assert getattr(report.worth, name) == pytest.approx(getattr(worth, name), rel=1e-9), name
+        assert getattr(report.worth, name) == pytest.approx(tuple(getattr(worth, name)), rel=1e-6), name
     fixed = worth_of_votes(given, counts, **common)
     assert worth.equal_number.value < fixed.equal_number.value
     fewer = analyse_votes(long[~long["annotator"].isin(["a0", "a1", "a2"])], x, positive="yes", truth=truth[:60])
@@ -1046,8 +1048,8 @@ def test_input_forms_are_equal(votes, features, positive, truth):
 
 def test_items_may_be_numbers_and_the_other_class_mirrors():
     numbers = {name: k for k, name in enumerate(X.index)}
-    report = analyse_votes(LONG.replace({"item": numbers}), X.rename(index=numbers), positive="yes")
-    np.testing.assert_array_equal(report.fit.coef, the_report().fit.coef)
+    report = analyse_votes(LONG.assign(item=LONG["item"].map(numbers)), X.rename(index=numbers), positive="yes")
+    np.testing.assert_allclose(report.fit.coef, the_report().fit.coef, rtol=1e-12)
     mirrored = analyse_votes(LONG, X, positive="no")
     np.testing.assert_allclose(mirrored.fit.coef, -the_report().fit.coef, rtol=1e-7)
     np.testing.assert_allclose(mirrored.alpha0, the_report().alpha0, rtol=1e-3)
@@ -1383,17 +1385,23 @@ def run(folder, votes="votes.csv", features="features.csv", *more):
         return main(["report", "--votes", votes, "--features", features, "--positive", "yes", "--truth", "truth", "-q", *more])
 
 
+def without_pictures(page):
+    """In which the last digit of a number may move a line."""
+    return re.sub('"data:image[^"]*"', "", page)
+
+
 def test_the_command_writes_the_report(folder, drawn, capsys):
     done = command(folder, *f"{GOOD} --votes wide.csv -o out.html --items items.csv".split())
     assert done.returncode == 0, done.stderr
     report = analyse_votes(LONG, X, positive="yes", truth=TRUTH)
     page = dataclasses.replace(report, files={"votes": "wide.csv", "features": "features.csv"}).to_html()
-    assert (folder / "out.html").read_text(encoding="utf-8") == page
+    assert without_pictures((folder / "out.html").read_text(encoding="utf-8")) == without_pictures(page)
     assert done.stdout == f"{report!r}\n"
     assert "fitted 3 coefficients to 600 votes on 120 items" in done.stderr and "ms" in done.stderr
     assert len(pd.read_csv(folder / "items.csv")) == 120
     assert run(folder, "votes.csv", "features.csv", "-o", "long.html") == 0
-    assert (folder / "long.html").read_text(encoding="utf-8") == page.replace("wide.csv", "votes.csv")
+    long = without_pictures((folder / "long.html").read_text(encoding="utf-8"))
+    assert long == without_pictures(page).replace("wide.csv", "votes.csv") and "</html>" in long
     capsys.readouterr()
     assert run(folder, "wide.csv", "some.csv", "-o", "some.html") == 0
     said = capsys.readouterr()

@@ -137,7 +137,7 @@ def test_a_positive_class_that_is_not_there():
         "positive='y' is not among the labels of votes ('n'); if truly none is positive, give a pandas.Categorical that has "
         "it as a category"
     )
-    numbers = WIDE.replace({"y": 1, "n": 0}).astype(int)
+    numbers = (WIDE == "y").astype(int)
     for table, label in ((numbers, "1"), (numbers.astype(str), 1)):  # a report knows which is meant
         with pytest.raises(ValueError, match=r"label(s| not)? text|the label text"):
             read_votes(table, label, "first")

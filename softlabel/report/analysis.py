@@ -316,7 +316,7 @@ def _join(tables: Tables, repeats: str, rest: str | None, pseudonyms: bool) -> _
     log.info("votes: %s rows, %s items, %s annotators", *(f"{len(x):,}" for x in (table.item, table.items, table.annotators)))
     log.info("features: %s items, %s columns", f"{len(X):,}", X.shape[1])
     extra = table.items[X.index.get_indexer(table.items) < 0]
-    index = X.index.append(extra).rename("item")
+    index = (X.index.append(extra) if len(extra) else X.index).rename("item")
     row = index.get_indexer(table.items)
     m, s = (np.bincount(row, weights=votes, minlength=len(index)).astype(int) for votes in table.count())
     incomplete = np.r_[X.isna().any(axis=1).to_numpy(), np.zeros(len(extra), bool)]
