@@ -352,15 +352,13 @@ def test_some_true_labels_say_what_the_votes_are_worth():
     some = TRUTH.sample(40, random_state=1)
     report, truth = analyse_votes(LONG, X, positive="yes", truth=some), some.reindex(X.index)
     worth = worth_of_votes(X, COUNTS, truth, level=0.95, rng=0)
-    for name in ("error", "lean", "scale", "tilt", "floor", "equal_number"):
-        assert getattr(report.worth, name) == pytest.approx(tuple(getattr(worth, name)), rel=1e-6), name
+    names = ["error", "lean", "scale", "tilt", "floor", "equal_number"]
+    for name in names:  # the last rests on interpolation, to which the last digits of a library matter more
+        near = pytest.approx(tuple(getattr(worth, name)), rel=1e-6 if name == "equal_number" else 1e-9)
+        assert getattr(report.worth, name) == near, name
     assert (report.worth.n_truths, report.worth.n_items, report.worth.level) == (40, 120, 0.95)
     rows = ["error of the votes' rule", "lean", "scale", "tilt", "floor", "equal number of true labels"]
-    np.testing.assert_allclose(
-        report.table().loc[rows],
-        [worth.error, worth.lean, worth.scale, worth.tilt, worth.floor, worth.equal_number],
-        rtol=1e-6,
-    )
+    np.testing.assert_array_equal(report.table().loc[rows], [getattr(report.worth, name) for name in names])
     value, low, high = worth.error
     number = " to ".join(f"{float(f'{x:.2g}'):,.0f}" for x in worth.equal_number[1:])
     for words in ("By 40 true labels", f"wrong on {value:.1%} ({low:.1%} to {high:.1%})"):
