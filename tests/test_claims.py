@@ -270,8 +270,10 @@ def test_a_slip_is_an_error_and_no_zero_on_the_page(call, words):
         call()
 
 
-def test_a_share_that_is_no_number_is_no_fraction():
-    assert numbers.about(float("nan")) == "nan%"  # which the scan of the pages finds
+def test_a_proof_has_power_whatever_the_digits_printed():
+    (limit,) = claims.check({"wisconsin.limit.alpha1": (2, 0)})
+    assert (limit.kind, limit.power) == ("agrees", None)
+    assert claims.judge("wisconsin.limit.alpha1", 2.6).kind == "differs"
 
 
 def test_what_a_chapter_has_looked_up():

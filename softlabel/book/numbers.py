@@ -13,19 +13,6 @@ mark = ""
 MINUS = "\N{MINUS SIGN}"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 WORDS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-FRACTIONS = {
-    1 / 10: "one in ten",
-    1 / 5: "one in five",
-    1 / 4: "a quarter",
-    1 / 3: "a third",
-    2 / 5: "two in five",
-    1 / 2: "half",
-    3 / 5: "three in five",
-    2 / 3: "two thirds",
-    3 / 4: "three quarters",
-    4 / 5: "four in five",
-    9 / 10: "nine in ten",
-}
 
 
 def num(value: float, spec: str = ".2f") -> str:
@@ -99,20 +86,6 @@ def how_many(count: int, total: int) -> str:
     if count == total:
         return f"all {num(total, 'd')}"
     return f"none of {num(total, 'd')}" if count == 0 else f"{num(count, 'd')} of {num(total, 'd')}"
-
-
-def about(share: float) -> str:
-    """A share as the nearest simple fraction in words; in percent where none lies within three hundredths.
-
-    Examples
-    --------
-    >>> about(0.5), about(0.89), about(0.512), about(0.04)
-    ('half', 'about nine in ten', 'about half', '4%')
-    """
-    nearest = min(FRACTIONS, key=lambda fraction: abs(fraction - share))
-    if not abs(nearest - share) <= 0.03:  # nor for nan
-        return percent(share)
-    return ("" if abs(nearest - share) < 0.005 else "about ") + FRACTIONS[nearest] + mark
 
 
 class show:
