@@ -272,8 +272,8 @@ def test_a_slip_is_an_error_and_no_zero_on_the_page(call, words):
 
 def test_a_proof_has_power_whatever_the_digits_printed():
     (limit,) = claims.check({"wisconsin.limit.alpha1": (2, 0)})
-    assert (limit.kind, limit.power) == ("agrees", None)
-    assert claims.judge("wisconsin.limit.alpha1", 2.6).kind == "differs"
+    assert (limit.verdict, limit.power) == ("agrees", None)
+    assert claims.judge("wisconsin.limit.alpha1", 2.6).verdict == "differs"
 
 
 def test_what_a_chapter_has_looked_up():
