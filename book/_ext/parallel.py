@@ -39,6 +39,8 @@ def prepare(app, config):
         if path.suffix in (".py", ".yml", ".mplstyle") and path.name not in JUDGED_LATE:
             digest.update(f"{path.name}\0{code(path)}\0".encode())
     config.softlabel_code = digest.hexdigest()
+    static = (path for path in sorted(Path(app.srcdir, "book/_static").rglob("*")) if path.is_file())
+    config.softlabel_static = hashlib.sha256(b"\0".join(path.read_bytes() for path in static)).hexdigest()
     # `jupyter-book build` would have the whole path, and so the book executed again after `make book`.
     config.external_toc_path = Path(config.external_toc_path).name
     for extension in app.extensions.values():
@@ -58,6 +60,7 @@ def setup(app):
     # One page a process: Sphinx would deal them out in equal parts beforehand.
     sphinx.builders.make_chunks = lambda arguments, nproc, maxbatch=10: [[argument] for argument in arguments]
     app.add_config_value("softlabel_code", "", "env", [str])
+    app.add_config_value("softlabel_static", "", "html", [str])  # pages name their style sheets with a check sum
     app.connect("config-inited", prepare)
     app.connect("source-read", note_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
