@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from softlabel.validation import LARGEST, Array, as_choice, as_pandas, listed, not_among, places, same
 
 ROLES = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
+NUMBERS = {"0": 0, "0.0": 0, "false": 0, "1": 1, "1.0": 1, "true": 1}  # truth; a file with gaps may have decimals
 Codes = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
@@ -259,12 +260,13 @@ def read_truth(truth: "pd.Series[Any]", items: "pd.Index[Any]", labels: list[Any
             f"are {listed(items)}"
         )
     values = known.astype(object)
-    word, number = values.isin(labels), values.isin([0, 1, "0", "1"])
+    as_number = values.map(lambda value: NUMBERS.get(str(value).lower()))
+    word, number = values.isin(labels), as_number.notna()
     if word.all():
         answer = values.map(lambda value: same(value, positive))
     elif number.all():
         _must_mean_one_thing(values, labels, positive)
-        answer = values.isin([1, "1"])
+        answer = as_number
     else:
         wrong = ~(word | number)
         mixed = not wrong.any()  # each would do, but not both kinds

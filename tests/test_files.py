@@ -17,6 +17,7 @@ from softlabel import TwoClassNormal, analyse_votes, sample_votes
 from softlabel.report.cells import find_label
 from softlabel.report.command import main
 from softlabel.report.tidy import tidy
+from softlabel.tables import read_features, read_truth
 
 TABLES = ROOT / "tests" / "tables"
 ROLES = {"item": None, "annotator": None, "label": None}
@@ -196,6 +197,33 @@ def test_the_label_that_is_meant():
         (["yes", "Yes"], "YES", "YES"),
     ):  # fmt: skip
         assert find_label(labels, wanted) == meant
+
+
+@pytest.mark.parametrize(
+    "labels, positive, words",
+    [
+        (("no", "yes"), "yes", (0, 1)),
+        (("no", "yes"), "YES", ("No", "Yes")),
+        (("no", "yes"), "yes", (False, True)),
+        ((0, 1), 1, (0, 1)),
+        ((0, 1), 0, (1, 0)),  # in the labels of the votes
+        (("no", "yes", "other"), "yes", ("OTHER", "YES")),
+    ],
+)
+def test_true_labels_of_some_items_from_a_file(tmp_path, labels, positive, words):
+    """As pandas writes a column with gaps: 1.0 and 0.0, and nothing where it is unknown."""
+    votes, features = in_words(labels=labels[:2])
+    votes = pd.concat([votes, votes[: len(labels) - 2].assign(annotator="w4", label="other")])
+    truth = pd.Series([words[1], None, words[0], *[None] * (N - 3)])
+    truth = truth.infer_objects().set_axis(features.index)
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    features.assign(gold=truth).to_csv(tmp_path / "features.csv")
+    assert words != (0, 1) or ",1.0" in (tmp_path / "features.csv").read_text()
+    for given in ({"features": tmp_path / "features.csv", "truth": "gold"}, {"features": features, "truth": truth}):
+        tables = read(tmp_path / "votes.csv", positive=positive, **given)
+        x, known = read_features(tables.features, None, tables.truth)
+        found = read_truth(known, x.index, list(tables.votes["label"].unique()), tables.positive)
+        np.testing.assert_array_equal(found, [1, np.nan, 0, *[np.nan] * (N - 3)])
 
 
 # ------------------------------------------------------------------ Files

@@ -157,6 +157,8 @@ def series(*values):
     [
         (series("y", None, "n"), ["y", "n"], "y", [1, np.nan, 0]),
         (series(1, 0, "1", "0"), ["y", "n"], "n", [1, 0, 1, 0]),
+        (series("1.0", None, "0.0", 0), ["y", "n"], "n", [1, np.nan, 0, 0]),  # decimals, as after a gap
+        (series("TRUE", "False"), ["y", "n"], "y", [1, 0]),
         (series(1, 0), [0, 1], 0, [0, 1]),  # in the words of the votes
         (series(True, False), [True, False], False, [0, 1]),
     ],

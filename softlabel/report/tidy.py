@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from softlabel.report.cells import find_label, ids, is_text, stripped, unmarked, with_points
 from softlabel.report.files import Source, read
@@ -61,8 +62,11 @@ def tidy(
         _tidy_features(known, roles["item"], columns, truth, exclude)
         truth = _same_kind(voted, known, truth)
     labels = voted.frame[["label"]] if "label" in voted.frame else voted.frame.drop(columns="item", errors="ignore")
+    words = pd.Series(labels.to_numpy(object).ravel()).dropna().unique()
     if positive is not None:
-        positive = find_label(pd.Series(labels.to_numpy(object).ravel()).dropna().unique(), positive)
+        positive = find_label(words, positive)
+    if known is not None:
+        truth = _in_words(known, truth, words)
     return Tables(
         votes=voted.frame,
         features=None if known is None else known.frame,
@@ -149,6 +153,15 @@ def _same_kind(votes: Source, features: Source, truth: object) -> object:
             source.frame = source.frame.set_axis(pd.Index(items).astype(object).map(_as_text).rename(items.name))
     votes.notes.append("Items are numbers in one table and text in the other, and were matched as text.")
     return truth.set_axis(truth.index.astype(object).map(_as_text)) if isinstance(truth, pd.Series) else truth
+
+
+def _in_words(features: Source, truth: object, words: NDArray[Any]) -> object:
+    """True labels in the words of the votes that are meant, as the positive one is; others, such as 0 and 1, as they are."""
+    if isinstance(truth, pd.Series):
+        return truth.astype(object).map(lambda value: find_label(words, value), na_action="ignore")
+    if truth is not None and isinstance(truth, Hashable) and truth in features.frame.columns:
+        features.frame[truth] = _in_words(features, features.frame[truth], words)
+    return truth
 
 
 def _items(frame: pd.DataFrame) -> Any:
