@@ -206,7 +206,6 @@ def test_the_label_that_is_meant():
         (("no", "yes"), "YES", ("No", "Yes")),
         (("no", "yes"), "yes", (False, True)),
         ((0, 1), 1, (0, 1)),
-        ((0, 1), 0, (1, 0)),  # in the labels of the votes
         (("no", "yes", "other"), "yes", ("OTHER", "YES")),
     ],
 )
@@ -375,6 +374,13 @@ def test_a_column_of_a_wide_table_that_is_no_annotator(tmp_path):
     typo.iloc[3, 1] = "yse"
     with pytest.raises(ValueError, match=r"3 different labels .*'yse'"):  # that is no column of its own
         analyse_votes(typo, features, positive="yes")
+    wide = wide.rename(columns={"email": "Gold"}).assign(Gold="yes")
+    with pytest.raises(
+        ValueError, match=r"column 'Gold', which looks like true labels .*exclude=\['Gold'\] \(--exclude Gold\)"
+    ):
+        read(wide, features)
+    is_whole(read(wide, features, exclude=["Gold"]))
+    is_whole(read(wide.drop(columns="Gold").set_axis(["X", "Y", "GT"], axis=1), features))  # initials
 
 
 def test_numbers_of_rows_and_truth_are_no_features_unless_one_says_so(tmp_path):
@@ -393,6 +399,14 @@ def test_numbers_of_rows_and_truth_are_no_features_unless_one_says_so(tmp_path):
         assert name in read(votes, features.assign(**{name: 1})).features
 
 
+def test_a_column_to_be_left_out_must_be_there():
+    votes, features = in_words()
+    with pytest.raises(
+        ValueError, match="exclude: there is no column 'Leak'; columns are 'item', 'annotator', 'label', 'size'"
+    ):
+        read(votes, features.assign(leak=1), exclude=["Leak"])
+
+
 def test_text_among_the_features_is_named(tmp_path):
     votes, features = in_words()
     with pytest.raises(ValueError, match=r"text, not numbers, in 'name', 'city': leave it out by exclude= \(--exclude\)"):
@@ -402,9 +416,23 @@ def test_text_among_the_features_is_named(tmp_path):
 def test_one_file_may_hold_votes_and_features():
     votes, features = in_words()
     both = votes.merge(features.reset_index())
-    tables = read(both, both, columns=["size", "shape"])
+    once = f"Rows of features that repeat one above, counted once: {2 * N}."
+    tables = read(both, both.copy(), columns=["size", "shape"])
     is_whole(tables)
-    assert tables.notes == (f"Rows of features that repeat one above, counted once: {2 * N}.",)
+    assert tables.notes == (once,)
+    tables = read(both, both)
+    assert list(tables.features.columns) == ["item", "size", "shape"] and tables.notes == (
+        "Votes and features are one table; of the votes, and no features, are 'annotator', 'label'.", once,
+    )  # fmt: skip
+    counts = pd.crosstab(votes["item"], votes["label"]).join(features).reset_index()
+    assert list(read(counts, counts, counts=["no", "yes"]).features.columns) == ["item", "size", "shape"]
+    for option in ({"truth": "label"}, {"columns": ["size", "label"]}):
+        with pytest.raises(ValueError, match=f"{next(iter(option))}: column 'label' holds the votes themselves"):
+            read(both, both, **option)
+    with pytest.raises(
+        ValueError, match=r"say truth='label' \(--truth label\), or list"
+    ):  # to exclude it would take the votes
+        read(votes, features.assign(label=1))
     with pytest.raises(ValueError, match="item 'a000' has two rows"):  # features that are not those of the item
         analyse_votes(both, both.assign(size=np.arange(len(both))), positive="yes", columns=["size", "shape"])
 
@@ -448,7 +476,7 @@ def test_exports_of_label_studio(tmp_path, capsys):
         spam = pd.Series([r["choice"] == "spam" for r in records]).groupby([r["id"] for r in records]).sum()
         np.testing.assert_array_equal(items["positive"], spam)
     assert run(tmp_path, "--votes", file, "--features", file) == 2
-    assert "text, not numbers, in 'text', 'choice', 'annotator'" in capsys.readouterr().err
+    assert "text, not numbers, in 'text', 'created_at', 'updated_at': leave" in capsys.readouterr().err
 
 
 def test_the_readmes_command_runs(tmp_path):

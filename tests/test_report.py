@@ -1141,7 +1141,7 @@ def edited(frame, row, column, value):
         (LONG, X, {"truth": "histology"}, "truth: .*'histology'"),
         (LONG, X, {"truth": TRUTH.replace({1: 2})}, "truth of item .* is 2"),
         (LONG, X, {"truth": [1] * 120}, "truth must be"),
-        (LONG, X, {"truth": TRUTH.map({1: "Yes", 0: "no"})}, "truth of item 'i0' is 'Yes'.* labels of the votes"),
+        (LONG, X, {"truth": TRUTH.map({1: "Ja", 0: "no"})}, "truth of item 'i0' is 'Ja'.* labels of the votes"),
         (LONG, X, {"truth": TRUTH.reset_index(drop=True)}, "truth has item 0, which is not in features"),
         (NUMBERS, X, {"truth": TRUTH.astype(str), "positive": 0}, "item 'i0' is '1'.* negative class is 1: write truth in"),
         (NUMBERS.astype(str), X, {"truth": TRUTH * 1.0, "positive": "0"}, "item 'i0' is 1.0.* negative class is '1': write"),
@@ -1422,7 +1422,7 @@ def test_the_command_without_features_with_pseudonyms_and_as_json(folder):
     ("none.csv", "features.csv", (), ["no file none.csv"]), ("empty.csv", "features.csv", (), ["empty.csv cannot be read"]),
     ("latin.csv", "features.csv", (), ["'yes' is not among the labels of votes ('é')"]),
     (".", "features.csv", (), ["cannot be read"]),
-    ("votes.csv", "votes.csv", (), ["text, not numbers, in 'annotator'"]),
+    ("votes.csv", "votes.csv", (), ["truth: column 'label' holds the votes themselves"]),
     ("votes.csv", "features.csv", ("-o", "none/out.html"), ["cannot be written"]),
 ])  # fmt: skip
 def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, features, more, words):

@@ -74,7 +74,8 @@ def analyse_votes(
         Polars and of Arrow will do.
     features : DataFrame or path
         An item in each row (by a column of theirs, or the index), and numbers. An item that lacks one is set aside and
-        named. Rows of an item that are alike count once, so that a file of votes may hold the features too.
+        named. Rows of an item that are alike count once, so that one file may hold votes and features: then the columns of the
+        votes are no features.
         None if there are no features: then the report is on agreement alone.
     positive : object
         The label of the positive class; for labels that are text, 1 and True mean "1" and "True". If there are three labels or
@@ -86,7 +87,7 @@ def analyse_votes(
     columns : sequence of str, optional
         The columns of ``features`` to use; all by default.
     exclude : sequence of str, optional
-        Columns of either table to leave out.
+        Columns of either table to leave out; each must be in one of them.
     item, annotator, label : str, optional
         The columns of ``votes`` (and, of the items, of ``features``) that hold these. By default they are known by their
         names: item, annotator and label, or those of common tools, such as task_id, worker_id and answer; which, is said.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softlabel.report.cells import find_label, ids, is_text, stripped, unmarked, with_points
 from softlabel.report.files import Source, read
-from softlabel.validation import listed
+from softlabel.validation import listed, same
 
 # Names of columns without capitals, blanks and signs; those of the first lines need no remark.
 USUAL = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
@@ -55,11 +55,16 @@ def tidy(
 ) -> Tables:
     """Both tables, as :func:`softlabel.analyse_votes` is given them."""
     voted = read(votes, "votes")
-    _tidy_votes(voted, roles, counts, missing, exclude)
     sources, known = {"votes": voted}, None
     if features is not None:
         known = sources["features"] = read(features, "features")
-        _tidy_features(known, roles["item"], columns, truth, exclude)
+    _must_be_there(exclude, [source.frame for source in sources.values()])
+    one = known is not None and known.frame.equals(voted.frame)
+    own = _tidy_votes(voted, roles, counts, missing, exclude)
+    if known is not None:
+        if one:
+            _leave_out_votes(known, own, columns, truth)
+        _tidy_features(known, roles["item"], columns, truth, exclude, own)
         truth = _same_kind(voted, known, truth)
     labels = voted.frame[["label"]] if "label" in voted.frame else voted.frame.drop(columns="item", errors="ignore")
     words = pd.Series(labels.to_numpy(object).ravel()).dropna().unique()
@@ -84,14 +89,16 @@ def _tidy_votes(
     counts: Sequence[Hashable],
     missing: Iterable[object],
     exclude: Sequence[Hashable],
-) -> None:
-    """Votes as :func:`softlabel.tables.read_votes` takes them: long, or wide with the items in a column or in the index."""
+) -> list[Hashable]:
+    """Votes as :func:`softlabel.tables.read_votes` takes them: long, or wide with the items in a column or in the index.
+
+    The answer are the columns that hold votes, in a table that may have others.
+    """
     frame = without(_plain_frame(source.frame, "votes"), exclude)
     if len(counts):
-        _from_counts(
-            source, frame, find_column(frame, "item", given["item"], "votes"), names(counts, "counts", frame, "votes")
-        )
-        return
+        columns_of_counts = names(counts, "counts", frame, "votes")
+        _from_counts(source, frame, find_column(frame, "item", given["item"], "votes"), columns_of_counts)
+        return columns_of_counts
     found = {role: column for role in given if (column := find_column(frame, role, given[role], "votes")) is not None}
     if len(found) == 2:
         role = next(role for role in given if role not in found)
@@ -113,12 +120,31 @@ def _tidy_votes(
     for name in labels:
         columns[name] = unmarked(stripped(columns[name], "labels of votes", source.notes), marks)
     source.frame = pd.DataFrame(columns, index=ids(frame.index, "items of votes", source.notes))
-    if len(labels) > 1:
+    if len(found) < 3:
         _must_be_annotators(source.frame[labels])
+    return [column for role, column in found.items() if role != "item"]
+
+
+def _leave_out_votes(features: Source, own: list[Hashable], columns: Sequence[Hashable] | None, truth: object) -> None:
+    """Of a table that holds both votes and features, those columns that hold the votes."""
+    for argument, given in (("truth", [truth]), ("columns", [] if columns is None else columns)):
+        if named := [column for column in own if any(same(column, name) for name in given)]:
+            raise ValueError(
+                f"{argument}: column {named[0]!r} holds the votes themselves, as votes and features are one table; "
+                "true labels and features take columns of their own"
+            )
+    features.frame = features.frame.drop(columns=own)
+    if own and columns is None:
+        features.notes.append(f"Votes and features are one table; of the votes, and no features, are {listed(own)}.")
 
 
 def _tidy_features(
-    source: Source, item: Hashable, columns: Sequence[Hashable] | None, truth: object, exclude: Sequence[Hashable]
+    source: Source,
+    item: Hashable,
+    columns: Sequence[Hashable] | None,
+    truth: object,
+    exclude: Sequence[Hashable],
+    own: list[Hashable],
 ) -> None:
     """Features as :func:`softlabel.tables.read_features` takes them, with the truth if it is a column of theirs."""
     frame = without(_plain_frame(source.frame, "features"), exclude)
@@ -128,7 +154,7 @@ def _tidy_features(
         [c for c in frame.columns if c not in others] if columns is None else names(columns, "columns", frame, "features")
     )
     if columns is None:
-        _must_be_features(frame[features], truth is None)
+        _must_be_features(frame[features], truth is None, own)
     out = {name: frame[name] for name in dict.fromkeys([*others, *features])}
     if "item" in out:
         out["item"] = ids(out["item"], "items of features", source.notes)
@@ -155,10 +181,11 @@ def _same_kind(votes: Source, features: Source, truth: object) -> object:
     return truth.set_axis(truth.index.astype(object).map(_as_text)) if isinstance(truth, pd.Series) else truth
 
 
-def _in_words(features: Source, truth: object, words: NDArray[Any]) -> object:
-    """True labels in the words of the votes that are meant, as the positive one is; others, such as 0 and 1, as they are."""
+def _in_words(features: Source, truth: Any, words: NDArray[Any]) -> Any:
+    """True labels in the words of the votes, where they differ from them in capitals alone."""
     if isinstance(truth, pd.Series):
-        return truth.astype(object).map(lambda value: find_label(words, value), na_action="ignore")
+        meant = {word.casefold(): word for word in words if isinstance(word, str)}
+        return truth.astype(object).map(lambda value: meant.get(value.casefold(), value) if isinstance(value, str) else value)
     if truth is not None and isinstance(truth, Hashable) and truth in features.frame.columns:
         features.frame[truth] = _in_words(features, features.frame[truth], words)
     return truth
@@ -196,10 +223,18 @@ def _plain_frame(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     return frame.reset_index() if name == "votes" and long and frame.index.name in ("item", "task") else frame
 
 
-def without(frame: pd.DataFrame, exclude: Sequence[Hashable]) -> pd.DataFrame:
-    """A column that is to be left out may be in either table."""
+def _must_be_there(exclude: Sequence[Hashable], frames: list[pd.DataFrame]) -> None:
+    """A column that is to be left out is in one table at least."""
     if isinstance(exclude, str | bytes):
         raise ValueError(f"exclude must be a list of columns, got {exclude!r}")
+    columns = [column for frame in frames for column in frame.columns]
+    for name in exclude:
+        if not any(same(column, name) for column in columns):
+            raise ValueError(f"exclude: there is no column {name!r}; columns are {listed(list(dict.fromkeys(columns)))}")
+
+
+def without(frame: pd.DataFrame, exclude: Sequence[Hashable]) -> pd.DataFrame:
+    """A column that is to be left out may be in either table."""
     return frame.drop(columns=[column for column in exclude if column in frame.columns])
 
 
@@ -233,7 +268,14 @@ def _with_items(source: Source, frame: pd.DataFrame, column: Hashable) -> pd.Dat
 
 
 def _must_be_annotators(wide: pd.DataFrame) -> None:
-    """A column of a wide table that shares no label with another is something else, such as an address or a text."""
+    """No truth, and no column that shares no label with another: such an address or a text."""
+    for column in wide.columns:
+        if len(_plain(column)) > 2 and TRUTHS.fullmatch(_plain(column)):  # shorter ones may be initials
+            raise ValueError(
+                f"votes has a column {column!r}, which looks like true labels and not like an annotator: leave it out by "
+                f"exclude=[{column!r}] (--exclude {column}), and give true labels with the features; an annotator of that "
+                "name must get another"
+            )
     labels = {column: set(wide[column].dropna().unique()) for column in wide.columns}
     if len(set().union(*labels.values())) < 3:
         return
@@ -269,7 +311,7 @@ def _from_counts(source: Source, frame: pd.DataFrame, item: Hashable, columns: l
     source.notes.append("Votes came counted, so that nothing can be said of annotators.")
 
 
-def _must_be_features(frame: pd.DataFrame, no_truth: bool) -> None:
+def _must_be_features(frame: pd.DataFrame, no_truth: bool, own: list[Hashable]) -> None:
     """No numbers of rows, no truth that was not named, no text."""
     text = []
     for column in frame.columns:
@@ -279,9 +321,10 @@ def _must_be_features(frame: pd.DataFrame, no_truth: bool) -> None:
                 f"numbers of rows: leave it out by exclude=[{column!r}] (--exclude {str(column)!r})"
             )
         if no_truth and TRUTHS.fullmatch(_plain(column)):
+            without_it = "" if column in own else f"leave it out by exclude=[{column!r}] (--exclude {column}), or "
             raise ValueError(
                 f"features has a column {column!r}, which looks like true labels: say truth={column!r} (--truth {column}), or "
-                f"leave it out by exclude=[{column!r}] (--exclude {column}), or list the features by columns= (--columns)"
+                f"{without_it}list the features by columns= (--columns)"
             )
         known = frame[column].dropna()
         if len(known) and is_text(known):
