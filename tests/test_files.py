@@ -182,6 +182,27 @@ def test_labels_that_are_none(tmp_path, mark):
         analyse_votes(votes, features, positive="yes")
 
 
+@pytest.mark.parametrize("word", ["I don't know", "Don’t know", "not sure", "I am not sure.", "cannot say", "-1.0", "??"])
+def test_many_votes_do_not_make_a_class_of_no_label(word):
+    votes, features = in_words()
+    votes.loc[:49, "label"] = word
+    for given in ((votes, features), (votes, None)):
+        with pytest.raises(
+            ValueError, match=rf"No class is .*\(votes: 50\): leave it out by missing=\[.*{re.escape(word)}.\]"
+        ):
+            analyse_votes(*given, positive="yes")
+
+
+@pytest.mark.parametrize("labels, others", [(("no", "yes"), ("NO", "Yes")), (("0", "1"), ("0.0", "1.0")), (("b", "a"), "Bb")])
+def test_labels_that_read_alike_are_not_two_classes(labels, others):
+    votes, features = in_words(labels=labels)
+    votes.loc[60:, "label"] = votes["label"][60:].map(dict(zip(labels, others)))
+    wide = votes.pivot(index="item", columns="annotator", values="label")
+    for given, row in ((votes, r"row \d\d"), (wide, r"item 'a0\d\d'")):
+        with pytest.raises(ValueError, match=f"votes has the labels .*, which read alike .* is first in votes, {row}"):
+            read(given, features, labels[1])
+
+
 @pytest.mark.parametrize("empty", ["", "NA", "N/A", "null", "None", "nan"])
 def test_cells_that_hold_nothing(tmp_path, empty):
     votes, features = in_words()
@@ -359,6 +380,8 @@ def test_votes_that_were_counted():
         bad.loc[3, "no"] = wrong
         with pytest.raises(ValueError, match=r"votes, row 3, column 'no' is .*: numbers of votes must be whole"):
             read(bad, features, counts=["yes", "no"])
+    with pytest.raises(ValueError, match=r"'yes' is no label but a column of votes: .* by count_columns= \(--counts\)"):
+        read(counts, features)
     with pytest.raises(ValueError, match="more than one row of counts for item 'a000'"):
         read(pd.concat([counts, counts[:1]]), features, counts=["yes", "no"])
 

@@ -18,7 +18,7 @@ from softlabel.report import parts, rivals
 from softlabel.report.agreement import agreement
 from softlabel.report.base import made_today
 from softlabel.report.classes import (
-    are_meant,
+    are_several,
     labels_of,
     one_against_the_rest,
     rest_of,
@@ -33,7 +33,7 @@ from softlabel.report.tidy import Tables, tidy
 from softlabel.report.votes_alone import OF_FINDINGS, AgreementReport, analyse_agreement
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
 from softlabel.two_way import Who
-from softlabel.validation import Array, as_level, as_positive, as_rng, listed, same
+from softlabel.validation import Array, as_level, as_positive, as_rng, listed
 from softlabel.vote_models import variance_inflation
 from softlabel.worth import FEW
 
@@ -79,7 +79,8 @@ def analyse_votes(
         None if there are no features: then the report is on agreement alone.
     positive : object
         The label of the positive class; for labels that are text, 1 and True mean "1" and "True". If there are three labels or
-        more, it is compared with all others together, and the report says so. Without features it may be left out.
+        more, it is compared with all others together, and the report says so; each must have 10 votes and 1% of all votes,
+        lest it be a slip of the pen. Without features it may be left out.
     truth : str or Series, optional
         True labels of some items, drawn at random (:func:`choose_for_truth`), or of all: a column of ``features``, or a Series
         by item. In the words of the votes, or 1 and 0. The items need no votes. With true labels the report says what the
@@ -171,7 +172,7 @@ def analyse_votes(
     positive, given = tables.positive, labels_of(tables.votes)
     if positive is None:
         raise ValueError(f"positive is missing: name the label of the positive class, one of {listed(given.index)}")
-    several = are_meant(given) and any(same(label, positive) for label in given.index)
+    several = are_several(tables.votes, given)
     data = _join(tables, repeats, rest_of(given, positive) if several else None, pseudonyms)
     X, counts = data.X, data.counts
     if not counts.any(axis=0).all():

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.report.cells import find_label, ids, is_text, stripped, unmarked, with_points
+from softlabel.report.cells import WHOLE, find_label, ids, is_text, stripped, unmarked, with_points
 from softlabel.report.files import Source, read
+from softlabel.tables import where
 from softlabel.validation import listed, same
 
 # Names of columns without capitals, blanks and signs; those of the first lines need no remark.
@@ -68,8 +69,14 @@ def tidy(
         truth = _same_kind(voted, known, truth)
     labels = voted.frame[["label"]] if "label" in voted.frame else voted.frame.drop(columns="item", errors="ignore")
     words = pd.Series(labels.to_numpy(object).ravel()).dropna().unique()
+    _must_read_differently(voted.frame, labels, words)
     if positive is not None:
         positive = find_label(words, positive)
+        if "label" not in voted.frame and not any(same(word, positive) for word in words) and _is_in(positive, labels):
+            raise ValueError(
+                f"positive={positive!r} is no label but a column of votes: if such columns count the votes for a label, name "
+                "them by count_columns= (--counts)"
+            )
     if known is not None:
         truth = _in_words(known, truth, words)
     return Tables(
@@ -181,6 +188,20 @@ def _same_kind(votes: Source, features: Source, truth: object) -> object:
     return truth.set_axis(truth.index.astype(object).map(_as_text)) if isinstance(truth, pd.Series) else truth
 
 
+def _must_read_differently(votes: pd.DataFrame, labels: pd.DataFrame, words: NDArray[Any]) -> None:
+    """Labels that are the same but for capitals, or as 1 and 1.0, are not two classes."""
+    first: dict[str, object] = {}
+    for word in words:
+        text = str(word).casefold()
+        other = first.setdefault(text.removesuffix(".0") if WHOLE.fullmatch(text) else text, word)
+        if other is not word:
+            row = int((labels.astype(object) == word).any(axis=1).argmax())
+            raise ValueError(
+                f"votes has the labels {listed([other, word])}, which read alike and cannot be two classes: write them in one "
+                f"way. {listed([word])} is first in {where(votes, 'votes', row)}"
+            )
+
+
 def _in_words(features: Source, truth: Any, words: NDArray[Any]) -> Any:
     """True labels in the words of the votes, where they differ from them in capitals alone."""
     if isinstance(truth, pd.Series):
@@ -189,6 +210,10 @@ def _in_words(features: Source, truth: Any, words: NDArray[Any]) -> Any:
     if truth is not None and isinstance(truth, Hashable) and truth in features.frame.columns:
         features.frame[truth] = _in_words(features, features.frame[truth], words)
     return truth
+
+
+def _is_in(name: object, frame: pd.DataFrame) -> bool:
+    return any(same(column, name) for column in frame.columns)
 
 
 def _items(frame: pd.DataFrame) -> Any:
@@ -227,10 +252,10 @@ def _must_be_there(exclude: Sequence[Hashable], frames: list[pd.DataFrame]) -> N
     """A column that is to be left out is in one table at least."""
     if isinstance(exclude, str | bytes):
         raise ValueError(f"exclude must be a list of columns, got {exclude!r}")
-    columns = [column for frame in frames for column in frame.columns]
     for name in exclude:
-        if not any(same(column, name) for column in columns):
-            raise ValueError(f"exclude: there is no column {name!r}; columns are {listed(list(dict.fromkeys(columns)))}")
+        if not any(_is_in(name, frame) for frame in frames):
+            columns = dict.fromkeys(column for frame in frames for column in frame.columns)
+            raise ValueError(f"exclude: there is no column {name!r}; columns are {listed(columns)}")
 
 
 def without(frame: pd.DataFrame, exclude: Sequence[Hashable]) -> pd.DataFrame:
