@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.validation import LARGEST, Array, as_choice, as_pandas, listed, not_among, places, same
+from softlabel.validation import LARGEST, Array, as_choice, as_pandas, is_real, listed, not_among, places, same
 
 ROLES = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
 NUMBERS = {"0": 0, "0.0": 0, "false": 0, "1": 1, "1.0": 1, "true": 1}  # truth; a file with gaps may have decimals
@@ -235,6 +235,10 @@ def _must_have(X: pd.DataFrame, names: Sequence[Hashable], argument: str) -> Non
 
 
 def _floats(column: "pd.Series[Any]", name: Hashable, features: pd.DataFrame) -> Array:
+    if not is_real(column):
+        raise ValueError(
+            f"features, column {name!r} is of type {column.dtype}: features must be real numbers, such as of days for dates"
+        )
     numbers: Array = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
     wrong = (np.isnan(numbers) & column.notna().to_numpy()) | np.isinf(numbers)
     if wrong.any():
