@@ -165,7 +165,7 @@ def _tidy_features(
     out = {name: frame[name] for name in dict.fromkeys([*others, *features])}
     if "item" in out:
         out["item"] = ids(out["item"], "items of features", source.notes)
-    out |= {name: with_points(out[name], source) for name in features}
+    out |= dict(with_points(frame[list(dict.fromkeys(features))], source).items())
     out |= {name: stripped(out[name], f"{name!r} of features", source.notes) for name in others if name != "item"}
     source.frame = pd.DataFrame(out, index=ids(frame.index, "items of features", source.notes))
     if "item" in out and (again := source.frame.duplicated()).any():  # as in a file of votes, which has features in each
