@@ -182,11 +182,14 @@ def _which_positive(
         times = np.bincount(label[label >= 0])
         rare = int(times.argmin())
         k = int((label == rare).argmax())
+        long = "; if each row is a vote, name its columns item, annotator and label" if width > 1 else ""
         raise ValueError(
             f"votes has {len(found)} different labels ({listed(found)}): there must be two classes. The rarest, "
             f"{listed(found[rare:][:1])} (votes: {times[rare]}), is first in {where(votes, 'votes', k // width)}; "
-            "mend it, recode it, or leave it empty (a missing vote)"
+            f"mend it, recode it, or leave it empty (a missing vote){long}"
         )
+    if positive is None:
+        raise ValueError(f"positive is missing: name the label of the positive class, one of {listed(labels)}")
     if not any(same(value, positive) for value in labels):
         raise ValueError(not_among(positive, found, "votes"))
     return np.array([same(value, positive) for value in found], dtype=bool)

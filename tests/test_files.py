@@ -153,6 +153,9 @@ def test_numbers_in_one_table_and_text_in_the_other(tmp_path):
     tables = read(tmp_path / "votes.csv", features, truth=truth)
     is_whole(tables)
     assert "matched as text" in tables.notes[0] and tables.truth.index[0] == "1"
+    features.to_csv(tmp_path / "features.csv")  # the truth alone has numbers
+    tables = read(tmp_path / "votes.csv", tmp_path / "features.csv", truth=truth)
+    assert "matched as text" in tables.notes[0] and tables.truth.index[0] == "1"
 
 
 @pytest.mark.parametrize("column", ["item", "annotator", "label"])
@@ -301,7 +304,10 @@ def test_records_of_json(tmp_path):
         ("a.json", '[{"id": 1, "data": {}, "annotations": []}]', "export JSON-MIN or CSV"),
         ("a.json", '[{"item": 1, "label": "a"}, {"item": 1, "label": ["a", "b"]}]', r"record 2, column 'label' holds several"),
         ("a.json", "[", "cannot be read as JSON"),
-        ("a.csv", "", "a.csv cannot be read"),
+        ("a.csv", "", "a.csv cannot be read as a table: its first line, with the names of columns, is empty"),
+        ("a.csv", "\nitem,label\n1,2\n", "its first line, with the names of columns, is empty"),
+        ("a.csv", "item,label\n1,2\n1,2,3\n", "line 3 has 3 cells, where those above have 2"),
+        ("a.csv", 'item,label\n1,2\n1,"2\n', "a quotation mark in line 3 is not closed"),
         ("a.csv", "item,label,label\n1,2,3\n", "more than one column named 'label'"),
         ("a.csv", "item,label\n1,2,3\n4,5,6\n", "more cells than there are names"),
         ("a.xlsx", "PK", "workbook: save its sheet as CSV"),
@@ -392,8 +398,16 @@ def test_votes_that_were_counted():
     for wrong in (-1, 1.5, None):
         bad = counts.astype(object)
         bad.loc[3, "no"] = wrong
-        with pytest.raises(ValueError, match=r"votes, row 3, column 'no' is .*: numbers of votes must be whole"):
+        with pytest.raises(ValueError, match=rf"votes, row 3, column 'no' is {wrong}: numbers of votes must be whole"):
             read(bad, features, counts=["yes", "no"])
+    for columns, words in (
+        (["yes", "nein"], "has no column 'nein'"),
+        (["yes"], "for each of at least two labels"),
+        ("yes", "list"),
+    ):
+        with pytest.raises(ValueError, match=f"count_columns.*{words}"):
+            read(counts, features, counts=columns)
+    assert set(read(counts.assign(maybe=1), features, counts=["yes", "no", "maybe"]).votes["label"]) == {"yes", "no", "maybe"}
     with pytest.raises(ValueError, match=r"'yes' is no label but a column of votes: .* by count_columns= \(--counts\)"):
         read(counts, features)
     with pytest.raises(ValueError, match="more than one row of counts for item 'a000'"):

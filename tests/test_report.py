@@ -1148,7 +1148,7 @@ def edited(frame, row, column, value):
         (LONG, X, {"truth": TRUTH.replace({1: 2})}, "truth of item .* is 2"),
         (LONG, X, {"truth": [1] * 120}, "truth must be"),
         (LONG, X, {"truth": TRUTH.map({1: "Ja", 0: "no"})}, "truth of item 'i0' is 'Ja'.* labels of the votes"),
-        (LONG, X, {"truth": TRUTH.reset_index(drop=True)}, "truth has item 0, which is not in features"),
+        (LONG, X, {"truth": TRUTH.reset_index(drop=True)}, "truth has item '0', which is not in features.*'i0'"),
         (NUMBERS, X, {"truth": TRUTH.astype(str), "positive": 0}, "item 'i0' is '1'.* negative class is 1: write truth in"),
         (NUMBERS.astype(str), X, {"truth": TRUTH * 1.0, "positive": "0"}, "item 'i0' is 1.0.* negative class is '1': write"),
         (FLAGS.astype(str), X, {"truth": TRUTH == 1, "positive": "False"}, "item 'i0' is True.* class is 'True': write"),
@@ -1438,6 +1438,12 @@ def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, featu
     assert said.startswith("error: ") and said.count("\n") == 1
     for word in words:
         assert word in said, f"{word} is not in: {said}"
+
+
+def test_a_bad_seed_is_named_as_an_option(folder, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run(folder, "votes.csv", "features.csv", "--seed", "-1")
+    assert "argument --seed: must be a whole number of at least 0, got -1" in capsys.readouterr().err
 
 
 def test_a_bad_file_is_exit_status_two_without_a_traceback(folder):

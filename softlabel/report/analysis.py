@@ -93,7 +93,7 @@ def analyse_votes(
         The columns of ``votes`` (and, of the items, of ``features``) that hold these. By default they are known by their
         names: item, annotator and label, or those of common tools, such as task_id, worker_id and answer; which, is said.
     count_columns : sequence of str, optional
-        Two columns of ``votes`` with the numbers of votes for the labels that are their names, an item in each row.
+        Two columns of ``votes``, or more, with the numbers of votes for the labels that are their names, an item in each row.
     missing : sequence, optional
         Labels that say that there is none, such as "unsure".
     repeats : {"first", "keep"}
@@ -127,8 +127,8 @@ def analyse_votes(
     (2021). Votes alone cannot tell whether their mean is right. The factor
     rises with alpha0, so that the ends of one interval give those of the other. The estimate of alpha0 takes the fitted
     coefficients as known, and tends to be too high; its interval, the default of :func:`alpha0_interval`, allows for their
-    error. There is none (0 to infinity) below 3 items of the rarer class for each coefficient, or if the features separate
-    the votes.
+    error. There is none (0 to infinity) below 3 items of the rarer class for each coefficient, if the features separate the
+    votes, if no item has two votes, or if a penalty takes over because features are many and items few.
 
     What true labels say allows for differences of annotators from ten of them on, as :func:`worth_of_votes` with ``votes``;
     with fewer, as everything else here, it is about these annotators.

@@ -103,7 +103,9 @@ def _tidy_votes(
     """
     frame = without(_plain_frame(source.frame, "votes"), exclude)
     if len(counts):
-        columns_of_counts = names(counts, "counts", frame, "votes")
+        columns_of_counts = names(counts, "count_columns", frame, "votes")
+        if len(set(columns_of_counts)) < 2:
+            raise ValueError(f"count_columns must be a column of votes for each of at least two labels, got {list(counts)!r}")
         _from_counts(source, frame, find_column(frame, "item", given["item"], "votes"), columns_of_counts)
         return columns_of_counts
     found = {role: column for role in given if (column := find_column(frame, role, given[role], "votes")) is not None}
@@ -175,8 +177,10 @@ def _tidy_features(
 
 def _same_kind(votes: Source, features: Source, truth: object) -> object:
     """Items of both tables, and of the truth, as text where those of one table are text and those of the other are not."""
-    both = [_items(source.frame) for source in (votes, features)]
-    if is_text(both[0]) == is_text(both[1]) or any(pd.api.types.is_float_dtype(items.dtype) for items in both):
+    tables = [_items(source.frame) for source in (votes, features)]
+    if isinstance(truth, pd.Series) and len(truth):
+        tables.append(truth.index)
+    if len({is_text(items) for items in tables}) < 2 or any(pd.api.types.is_float_dtype(items.dtype) for items in tables):
         return truth
     for source in (votes, features):
         items = _items(source.frame)
@@ -184,7 +188,7 @@ def _same_kind(votes: Source, features: Source, truth: object) -> object:
             source.frame = source.frame.assign(item=items.astype(object).map(_as_text))
         else:
             source.frame = source.frame.set_axis(pd.Index(items).astype(object).map(_as_text).rename(items.name))
-    votes.notes.append("Items are numbers in one table and text in the other, and were matched as text.")
+    votes.notes.append("Items are numbers in one table and text in another, and were matched as text.")
     return truth.set_axis(truth.index.astype(object).map(_as_text)) if isinstance(truth, pd.Series) else truth
 
 
@@ -325,7 +329,7 @@ def _from_counts(source: Source, frame: pd.DataFrame, item: Hashable, columns: l
         row, column = np.argwhere(wrong)[0]
         place = f"{frame.index.name or 'row'} {listed(frame.index[[row]])}, column {columns[column]!r}"
         raise ValueError(
-            f"votes, {place} is {frame[columns[column]].iloc[row]!r}: numbers of votes must be whole numbers of at least 0"
+            f"votes, {place} is {listed(frame[columns[column]].iloc[[row]])}: numbers of votes must be whole, and 0 for none"
         )
     each = times.astype(int).ravel()
     long = {"item": rows, "line": frame.index}
