@@ -1,6 +1,5 @@
-"""Which column of a table holds what; what was guessed is said."""
+"""Tables as people have them under usual names; what was guessed is said."""
 
-import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,22 +9,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softlabel.report.cells import WHOLE, find_label, ids, is_text, stripped, unmarked, with_points
+from softlabel.report.columns import (
+    ALIASES,
+    USUAL,
+    find_column,
+    is_in,
+    must_be_annotators,
+    must_be_features,
+    must_be_there,
+    names,
+    plain,
+    without,
+)
 from softlabel.report.files import Source, read
 from softlabel.tables import where
 from softlabel.validation import listed, same
 
-# Names of columns without capitals, blanks and signs; those of the first lines need no remark.
-USUAL = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
-ALIASES = {
-    "item": ("itemid", "taskid", "unit", "unitid", "hitid", "assignmenttaskid", "example", "exampleid", "questionid"),
-    "annotator": (
-        *("annotatorid", "workerid", "performer", "assignmentworkerid", "user", "userid", "rater", "raterid", "coder"),
-        *("labeler", "labeller", "labelerid", "labellerid", "completedby"),
-    ),
-    "label": ("answer", "response", "vote", "choice", "annotation", "judgment", "judgement"),
-}
-ANSWERS = re.compile("(?:answer|output)[.:].+", re.IGNORECASE)  # of Mechanical Turk and of Toloka
-TRUTHS = re.compile("(is)?(true|truth|gold|golden|groundtruth|target|y|ytrue|gt)(labels?|class|standard)?|labels?|class")
 UNKNOWN = "not known"  # who gave a vote that was only counted
 
 
@@ -59,7 +58,7 @@ def tidy(
     sources, known = {"votes": voted}, None
     if features is not None:
         known = sources["features"] = read(features, "features")
-    _must_be_there(exclude, [source.frame for source in sources.values()])
+    must_be_there(exclude, [source.frame for source in sources.values()])
     one = known is not None and known.frame.equals(voted.frame)
     own = _tidy_votes(voted, roles, counts, missing, exclude)
     if known is not None:
@@ -72,7 +71,7 @@ def tidy(
     _must_read_differently(voted.frame, labels, words)
     if positive is not None:
         positive = find_label(words, positive)
-        if "label" not in voted.frame and not any(same(word, positive) for word in words) and _is_in(positive, labels):
+        if "label" not in voted.frame and not any(same(word, positive) for word in words) and is_in(positive, labels):
             raise ValueError(
                 f"positive={positive!r} is no label but a column of votes: if such columns count the votes for a label, name "
                 "them by count_columns= (--counts)"
@@ -130,7 +129,7 @@ def _tidy_votes(
         columns[name] = unmarked(stripped(columns[name], "labels of votes", source.notes), marks)
     source.frame = pd.DataFrame(columns, index=ids(frame.index, "items of votes", source.notes))
     if len(found) < 3:
-        _must_be_annotators(source.frame[labels])
+        must_be_annotators(source.frame[labels])
     return [column for role, column in found.items() if role != "item"]
 
 
@@ -163,7 +162,7 @@ def _tidy_features(
         [c for c in frame.columns if c not in others] if columns is None else names(columns, "columns", frame, "features")
     )
     if columns is None:
-        _must_be_features(frame[features], truth is None, own)
+        must_be_features(frame[features], truth is None, own)
     out = {name: frame[name] for name in dict.fromkeys([*others, *features])}
     if "item" in out:
         out["item"] = ids(out["item"], "items of features", source.notes)
@@ -216,26 +215,12 @@ def _in_words(features: Source, truth: Any, words: NDArray[Any]) -> Any:
     return truth
 
 
-def _is_in(name: object, frame: pd.DataFrame) -> bool:
-    return any(same(column, name) for column in frame.columns)
-
-
 def _items(frame: pd.DataFrame) -> Any:
     return frame.get("item", frame.index)
 
 
 def _as_text(item: Any) -> Any:
     return item if isinstance(item, str) or pd.isna(item) else str(item)
-
-
-def names(columns: Any, argument: str, frame: pd.DataFrame, name: str) -> list[Hashable]:
-    """Columns that must be there."""
-    if isinstance(columns, str | bytes) or not pd.api.types.is_list_like(columns):
-        raise ValueError(f"{argument} must be a list of columns of {name}, got {columns!r}")
-    for column in columns:
-        if not isinstance(column, Hashable) or column not in frame.columns:
-            raise ValueError(f"{argument}: {name} has no column {column!r}; its columns are {listed(frame.columns)}")
-    return list(columns)
 
 
 def _plain_frame(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -248,45 +233,8 @@ def _plain_frame(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         raise ValueError(f"{name} has names of columns with several levels: give them one")
     if not frame.columns.is_unique:
         raise ValueError(f"{name} has more than one column named {frame.columns[frame.columns.duplicated()][0]!r}")
-    long = any(_plain(column) in USUAL["label"] + ALIASES["label"] for column in frame.columns)
+    long = any(plain(column) in USUAL["label"] + ALIASES["label"] for column in frame.columns)
     return frame.reset_index() if name == "votes" and long and frame.index.name in ("item", "task") else frame
-
-
-def _must_be_there(exclude: Sequence[Hashable], frames: list[pd.DataFrame]) -> None:
-    """A column that is to be left out is in one table at least."""
-    if isinstance(exclude, str | bytes):
-        raise ValueError(f"exclude must be a list of columns, got {exclude!r}")
-    for name in exclude:
-        if not any(_is_in(name, frame) for frame in frames):
-            columns = dict.fromkeys(column for frame in frames for column in frame.columns)
-            raise ValueError(f"exclude: there is no column {name!r}; columns are {listed(columns)}")
-
-
-def without(frame: pd.DataFrame, exclude: Sequence[Hashable]) -> pd.DataFrame:
-    """A column that is to be left out may be in either table."""
-    return frame.drop(columns=[column for column in exclude if column in frame.columns])
-
-
-def find_column(frame: pd.DataFrame, role: str, given: Hashable, name: str) -> Hashable:
-    """The column of a role, as it was named or by the names that are common for it; None if there is none."""
-    if given is not None:
-        return names([given], role, frame, name)[0]
-    if role == "item" and _plain(frame.index.name) in USUAL[role] + ALIASES[role]:  # a column called task is something else
-        return None
-    if name == "features" and "item" in frame.columns:  # and a task may be a feature
-        return "item"
-    known = [column for column in frame.columns if _plain(column) in USUAL[role] + ALIASES[role]]
-    if role == "item" and not known and "annotation_id" in frame.columns:  # of Label Studio
-        known = [column for column in frame.columns if column == "id"]
-    if role == "label" and not known:
-        known = [column for column in frame.columns if ANSWERS.fullmatch(str(column))]
-    if len(known) > 1:
-        raise ValueError(f"{name} has columns {listed(known)}, but only one can be the {role}: name it by {role}= (--{role})")
-    return known[0] if known else None
-
-
-def _plain(name: Hashable) -> str:
-    return re.sub("[^a-z0-9]", "", str(name).lower())
 
 
 def _with_items(source: Source, frame: pd.DataFrame, column: Hashable) -> pd.DataFrame:
@@ -294,27 +242,6 @@ def _with_items(source: Source, frame: pd.DataFrame, column: Hashable) -> pd.Dat
     if column is None and source.file is not None:
         column = frame.columns[0]
     return frame if column is None else frame.rename(columns={column: "item"})
-
-
-def _must_be_annotators(wide: pd.DataFrame) -> None:
-    """No truth, and no column that shares no label with another: such an address or a text."""
-    for column in wide.columns:
-        if len(_plain(column)) > 2 and TRUTHS.fullmatch(_plain(column)):  # shorter ones may be initials
-            raise ValueError(
-                f"votes has a column {column!r}, which looks like true labels and not like an annotator: leave it out by "
-                f"exclude=[{column!r}] (--exclude {column}), and give true labels with the features; an annotator of that "
-                "name must get another"
-            )
-    labels = {column: set(wide[column].dropna().unique()) for column in wide.columns}
-    if len(set().union(*labels.values())) < 3:
-        return
-    for column, own in labels.items():
-        if own and not own & set().union(*(labels[other] for other in labels if other != column)):
-            raise ValueError(
-                f"votes, column {column!r} holds {listed(sorted(own, key=str))}, which no other column does. If it is no "
-                f"annotator, leave it out by exclude=[{column!r}] (--exclude {column}); if each row is a vote, name its "
-                "columns by item=, annotator= and label= (--item, --annotator, --label)"
-            )
 
 
 def _from_counts(source: Source, frame: pd.DataFrame, item: Hashable, columns: list[Hashable]) -> None:
@@ -338,30 +265,3 @@ def _from_counts(source: Source, frame: pd.DataFrame, item: Hashable, columns: l
     index = pd.Index(cells.pop("line"), name=frame.index.name)
     source.frame = pd.DataFrame(cells | {"annotator": UNKNOWN, "label": label}, index=index)
     source.notes.append("Votes came counted, so that nothing can be said of annotators.")
-
-
-def _must_be_features(frame: pd.DataFrame, no_truth: bool, own: list[Hashable]) -> None:
-    """No numbers of rows, no truth that was not named, no text."""
-    text = []
-    for column in frame.columns:
-        if str(column).startswith("Unnamed: "):
-            raise ValueError(
-                f"features has a column without a name, which begins with {listed(list(frame[column][:3]))} and looks like "
-                f"numbers of rows: leave it out by exclude=[{column!r}] (--exclude {str(column)!r})"
-            )
-        if no_truth and TRUTHS.fullmatch(_plain(column)):
-            without_it = "" if column in own else f"leave it out by exclude=[{column!r}] (--exclude {column}), or "
-            raise ValueError(
-                f"features has a column {column!r}, which looks like true labels: say truth={column!r} (--truth {column}), or "
-                f"{without_it}list the features by columns= (--columns)"
-            )
-        known = frame[column].dropna()
-        if len(known) and is_text(known):
-            number = pd.to_numeric(known.astype(str).str.strip().str.replace(",", ".", regex=False), errors="coerce")
-            if number.isna().all():
-                text.append(column)
-    if text:
-        raise ValueError(
-            f"features has text, not numbers, in {listed(text)}: leave it out by exclude= (--exclude), or list the features "
-            "by columns= (--columns)"
-        )
