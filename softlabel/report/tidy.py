@@ -211,6 +211,7 @@ def _in_words(features: Source, truth: Any, words: NDArray[Any]) -> Any:
         meant = {word.casefold(): word for word in words if isinstance(word, str)}
         return truth.astype(object).map(lambda value: meant.get(value.casefold(), value) if isinstance(value, str) else value)
     if truth is not None and isinstance(truth, Hashable) and truth in features.frame.columns:
+        features.frame = features.frame.copy(deep=False)
         features.frame[truth] = _in_words(features, features.frame[truth], words)
     return truth
 
