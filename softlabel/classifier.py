@@ -20,6 +20,7 @@ from softlabel.validation import (
     align,
     as_numbers,
     as_positive,
+    is_real,
     listed,
     optional,
     place,
@@ -138,6 +139,7 @@ class SoftLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             As :func:`~softlabel.fit_votes_and_truth`.
         """
         penalty = as_positive(self.penalty, "penalty", or_zero=True)
+        _must_be_numbers(X)
         x: Array = validate_data(self, X, dtype=float)
         votes, classes = _read_votes(X, y, sample_weight)
         if len(x) != len(votes):
@@ -168,6 +170,7 @@ class SoftLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: ArrayLike) -> Array:
         """Log-odds (n,) of ``classes_[1]``; of three or more classes, their linear predictors (n, g)."""
         check_is_fitted(self)
+        _must_be_numbers(X)
         scores: Array = validate_data(self, X, dtype=float, reset=False) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -230,6 +233,17 @@ def neg_log_loss_of_votes(estimator: Any, X: ArrayLike, y: ArrayLike) -> float:
         raise ValueError(f"y has the class {listed(unknown)}, but the classifier was fitted to {listed(estimator.classes_)}")
     log_probability = estimator.predict_log_proba(X)[:, [column[label] for label in classes.tolist()]]
     return float(np.sum(votes * log_probability) / votes.sum())
+
+
+def _must_be_numbers(X: ArrayLike) -> None:
+    """An error that names the column of a frame that holds something else."""
+    for name, column in X.items() if isinstance(X, pd.DataFrame) else ():
+        try:
+            if not is_real(column):
+                raise TypeError
+            column.astype(float)
+        except (TypeError, ValueError):
+            raise ValueError(f"X has column {name!r} of type {column.dtype}: features must be real numbers") from None
 
 
 def _read_votes(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, Classes]:

@@ -18,6 +18,12 @@ def as_pandas(table: Any) -> Any:
     return table if names is None else pd.DataFrame({name: np.asarray(table[name]) for name in names})
 
 
+def is_real(column: "pd.Series[Any]") -> bool:
+    """Whether a column can be of real numbers or their text: not dates, durations and the like, made numbers in silence."""
+    dtype = column.dtype.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
+    return dtype.kind not in "mMc" and not isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
+
+
 def align(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) -> ArrayLike:
     """``second`` in the row order of ``first`` where both are pandas objects; anything else comes back as it is."""
     pandas_types = (pd.DataFrame, pd.Series)

@@ -263,14 +263,16 @@ def examine_labellers(
     Parameters
     ----------
     votes : DataFrame or VoteTable
-        As in :func:`analyse_votes`, long or wide, or what ``softlabel.tables.read_votes`` has made of it. Of repeated
-        votes of an annotator on an item the first counts.
+        Long, with the columns item (or task), annotator (or worker) and label; wide, with the items in the index or in a
+        column item (or task) and an annotator in each other column; or what ``softlabel.tables.read_votes`` has made of it.
+        There are two labels, or gaps; :func:`analyse_votes` also reads files, columns of other names and further labels. Of
+        repeated votes of an annotator on an item the first counts.
     X : (n, p) DataFrame or array_like, optional
         Features, with the items in the index or in a column ``item``; in an array, the items are 0, 1, ..., or those of a
         VoteTable in its order. Every item with votes must be there. Without features less can be seen, and nothing from single
         votes.
     positive : object
-        The label of the positive class; a VoteTable knows it.
+        The label of the positive class, as it stands in ``votes``; a VoteTable knows it.
     rng : Generator, int or None
         For the permutations of a crowd's votes, and the items of very large tables whose neighbours are looked for.
 

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.validation import LARGEST, Array, as_choice, as_pandas, listed, not_among, places, same
+from softlabel.validation import LARGEST, Array, as_choice, as_pandas, is_real, listed, not_among, places, same
 
 ROLES = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
+NUMBERS = {"0": 0, "0.0": 0, "false": 0, "1": 1, "1.0": 1, "true": 1}  # truth; a file with gaps may have decimals
 Codes = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
@@ -181,11 +182,14 @@ def _which_positive(
         times = np.bincount(label[label >= 0])
         rare = int(times.argmin())
         k = int((label == rare).argmax())
+        long = "; if each row is a vote, name its columns item, annotator and label" if width > 1 else ""
         raise ValueError(
             f"votes has {len(found)} different labels ({listed(found)}): there must be two classes. The rarest, "
             f"{listed(found[rare:][:1])} (votes: {times[rare]}), is first in {where(votes, 'votes', k // width)}; "
-            "mend it, recode it, or leave it empty (a missing vote)"
+            f"mend it, recode it, or leave it empty (a missing vote){long}"
         )
+    if positive is None:
+        raise ValueError(f"positive is missing: name the label of the positive class, one of {listed(labels)}")
     if not any(same(value, positive) for value in labels):
         raise ValueError(not_among(positive, found, "votes"))
     return np.array([same(value, positive) for value in found], dtype=bool)
@@ -234,6 +238,10 @@ def _must_have(X: pd.DataFrame, names: Sequence[Hashable], argument: str) -> Non
 
 
 def _floats(column: "pd.Series[Any]", name: Hashable, features: pd.DataFrame) -> Array:
+    if not is_real(column):
+        raise ValueError(
+            f"features, column {name!r} is of type {column.dtype}: features must be real numbers, such as of days for dates"
+        )
     numbers: Array = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
     wrong = (np.isnan(numbers) & column.notna().to_numpy()) | np.isinf(numbers)
     if wrong.any():
@@ -259,12 +267,13 @@ def read_truth(truth: "pd.Series[Any]", items: "pd.Index[Any]", labels: list[Any
             f"are {listed(items)}"
         )
     values = known.astype(object)
-    word, number = values.isin(labels), values.isin([0, 1, "0", "1"])
+    as_number = values.map(lambda value: NUMBERS.get(str(value).lower()))
+    word, number = values.isin(labels), as_number.notna()
     if word.all():
         answer = values.map(lambda value: same(value, positive))
     elif number.all():
         _must_mean_one_thing(values, labels, positive)
-        answer = values.isin([1, "1"])
+        answer = as_number
     else:
         wrong = ~(word | number)
         mixed = not wrong.any()  # each would do, but not both kinds

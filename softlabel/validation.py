@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softlabel.frames import align as align
 from softlabel.frames import as_pandas as as_pandas
+from softlabel.frames import is_real as is_real
 from softlabel.frames import listed as listed
 from softlabel.frames import not_among as not_among
 from softlabel.frames import places as places

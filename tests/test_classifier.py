@@ -320,6 +320,8 @@ BAD = [
     ({"truth": TRUTH, "y": THREE, "penalty": 1}, "truth goes with .* two classes"),
     ({"X": np.c_[X, X[:, 0] - X[:, 1]]}, "X column 3.*linear combination.*drop it; or give a penalty above 0"),
     ({"X": pd.DataFrame({"a": X[:, 0], "b": 1.0})}, "X column 1 .'b'. is constant"),
+    ({"X": pd.DataFrame({"a": X[:, 0], "b": "c"})}, "X has column 'b' of type (str|object): features must be real numbers"),
+    ({"X": pd.DataFrame({"day": pd.to_timedelta(M, "D")})}, r"X has column 'day' of type timedelta64\[.*real numbers"),
     *(({"penalty": bad}, "penalty must be a positive number or 0") for bad in (-1, np.nan, np.inf, "l2", None)),
 ]
 

@@ -17,6 +17,7 @@ from softlabel import TwoClassNormal, analyse_votes, sample_votes
 from softlabel.report.cells import find_label
 from softlabel.report.command import main
 from softlabel.report.tidy import tidy
+from softlabel.tables import read_features, read_truth
 
 TABLES = ROOT / "tests" / "tables"
 ROLES = {"item": None, "annotator": None, "label": None}
@@ -152,6 +153,9 @@ def test_numbers_in_one_table_and_text_in_the_other(tmp_path):
     tables = read(tmp_path / "votes.csv", features, truth=truth)
     is_whole(tables)
     assert "matched as text" in tables.notes[0] and tables.truth.index[0] == "1"
+    features.to_csv(tmp_path / "features.csv")  # the truth alone has numbers
+    tables = read(tmp_path / "votes.csv", tmp_path / "features.csv", truth=truth)
+    assert "matched as text" in tables.notes[0] and tables.truth.index[0] == "1"
 
 
 @pytest.mark.parametrize("column", ["item", "annotator", "label"])
@@ -163,9 +167,7 @@ def test_blanks_are_taken_away_and_said(tmp_path, column):
         tables = read(given, features)
         is_whole(tables)
         assert tables.votes["annotator"].nunique() == 3
-        assert tables.notes == (
-            f"Blanks around {column}s of votes were taken away in 60 cells, such as {votes[column][0]!r}.",
-        )
+        assert tables.notes == (f"Blanks around {column}s of votes were taken away in 60 cells.",)  # pseudonyms hide names
 
 
 @pytest.mark.parametrize("mark", ["unsure", "-1", "skip"])
@@ -179,6 +181,27 @@ def test_labels_that_are_none(tmp_path, mark):
         assert m.sum() == 3 * N - 2 and s.sum() == S.sum() - LONG["label"][[0, 5]].sum()
     with pytest.raises(ValueError, match=f"3 different labels.*{mark}"):
         analyse_votes(votes, features, positive="yes")
+
+
+@pytest.mark.parametrize("word", ["I don't know", "Don’t know", "not sure", "I am not sure.", "cannot say", "-1.0", "??"])
+def test_many_votes_do_not_make_a_class_of_no_label(word):
+    votes, features = in_words()
+    votes.loc[:49, "label"] = word
+    for given in ((votes, features), (votes, None)):
+        with pytest.raises(
+            ValueError, match=rf"No class is .*\(votes: 50\): leave it out by missing=\[.*{re.escape(word)}.\]"
+        ):
+            analyse_votes(*given, positive="yes")
+
+
+@pytest.mark.parametrize("labels, others", [(("no", "yes"), ("NO", "Yes")), (("0", "1"), ("0.0", "1.0")), (("b", "a"), "Bb")])
+def test_labels_that_read_alike_are_not_two_classes(labels, others):
+    votes, features = in_words(labels=labels)
+    votes.loc[60:, "label"] = votes["label"][60:].map(dict(zip(labels, others)))
+    wide = votes.pivot(index="item", columns="annotator", values="label")
+    for given, row in ((votes, r"row \d\d"), (wide, r"item 'a0\d\d'")):
+        with pytest.raises(ValueError, match=f"votes has the labels .*, which read alike .* is first in votes, {row}"):
+            read(given, features, labels[1])
 
 
 @pytest.mark.parametrize("empty", ["", "NA", "N/A", "null", "None", "nan"])
@@ -196,6 +219,32 @@ def test_the_label_that_is_meant():
         (["yes", "Yes"], "YES", "YES"),
     ):  # fmt: skip
         assert find_label(labels, wanted) == meant
+
+
+@pytest.mark.parametrize(
+    "labels, positive, words",
+    [
+        (("no", "yes"), "yes", (0, 1)),
+        (("no", "yes"), "YES", ("No", "Yes")),
+        (("no", "yes"), "yes", (False, True)),
+        ((0, 1), 1, (0, 1)),
+        (("no", "yes", "other"), "yes", ("OTHER", "YES")),
+    ],
+)
+def test_true_labels_of_some_items_from_a_file(tmp_path, labels, positive, words):
+    """As pandas writes a column with gaps: 1.0 and 0.0, and nothing where it is unknown."""
+    votes, features = in_words(labels=labels[:2])
+    votes = pd.concat([votes, votes[: len(labels) - 2].assign(annotator="w4", label="other")])
+    truth = pd.Series([words[1], None, words[0], *[None] * (N - 3)])
+    truth = truth.infer_objects().set_axis(features.index)
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    features.assign(gold=truth).to_csv(tmp_path / "features.csv")
+    assert words != (0, 1) or ",1.0" in (tmp_path / "features.csv").read_text()
+    for given in ({"features": tmp_path / "features.csv", "truth": "gold"}, {"features": features, "truth": truth}):
+        tables = read(tmp_path / "votes.csv", positive=positive, **given)
+        x, known = read_features(tables.features, None, tables.truth)
+        found = read_truth(known, x.index, list(tables.votes["label"].unique()), tables.positive)
+        np.testing.assert_array_equal(found, [1, np.nan, 0, *[np.nan] * (N - 3)])
 
 
 # ------------------------------------------------------------------ Files
@@ -224,6 +273,22 @@ def test_a_comma_that_is_no_decimal_sign_is_an_error(tmp_path):
         analyse_votes(votes, tmp_path / "features.csv", positive="yes")
 
 
+@pytest.mark.parametrize("decimal, sign", [(",", "."), (".", ",")])
+def test_thousands_beside_decimals(tmp_path, decimal, sign):
+    """1.234 beside 0,5 is not 1.234; beside 0.5, or where it cannot be a thousand, it is."""
+    votes, features = in_words()
+    form = {"sep": ";", "decimal": decimal}
+    features.assign(price=[f"1{sign}234", *["300"] * (N - 1)]).to_csv(tmp_path / "features.csv", **form)
+    with pytest.raises(
+        ValueError, match=rf"features.csv line 2, column 'price' is '1\{sign}234', and column 'size' has '.*\{decimal}"
+    ):
+        read(votes, tmp_path / "features.csv")
+    is_whole(read(votes, tmp_path / "features.csv", columns=["size", "shape"]))
+    for cells in ([f"1{decimal}234", *["300"] * (N - 1)], [f"0{sign}234", *["300"] * (N - 1)], ["1234"] * N):
+        features.assign(price=cells).to_csv(tmp_path / "features.csv", **form)
+        assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) in (1.234, 0.234, 1234)
+
+
 def test_records_of_json(tmp_path):
     votes, features = in_words()
     (tmp_path / "votes.json").write_text(votes.assign(tags=[["x"]] * len(votes)).to_json(orient="records"))
@@ -239,7 +304,10 @@ def test_records_of_json(tmp_path):
         ("a.json", '[{"id": 1, "data": {}, "annotations": []}]', "export JSON-MIN or CSV"),
         ("a.json", '[{"item": 1, "label": "a"}, {"item": 1, "label": ["a", "b"]}]', r"record 2, column 'label' holds several"),
         ("a.json", "[", "cannot be read as JSON"),
-        ("a.csv", "", "a.csv cannot be read"),
+        ("a.csv", "", "a.csv cannot be read as a table: its first line, with the names of columns, is empty"),
+        ("a.csv", "\nitem,label\n1,2\n", "its first line, with the names of columns, is empty"),
+        ("a.csv", "item,label\n1,2\n1,2,3\n", "line 3 has 3 cells, where those above have 2"),
+        ("a.csv", 'item,label\n1,2\n1,"2\n', "a quotation mark in line 3 is not closed"),
         ("a.csv", "item,label,label\n1,2,3\n", "more than one column named 'label'"),
         ("a.csv", "item,label\n1,2,3\n4,5,6\n", "more cells than there are names"),
         ("a.xlsx", "PK", "workbook: save its sheet as CSV"),
@@ -330,8 +398,18 @@ def test_votes_that_were_counted():
     for wrong in (-1, 1.5, None):
         bad = counts.astype(object)
         bad.loc[3, "no"] = wrong
-        with pytest.raises(ValueError, match=r"votes, row 3, column 'no' is .*: numbers of votes must be whole"):
+        with pytest.raises(ValueError, match=rf"votes, row 3, column 'no' is {wrong}: numbers of votes must be whole"):
             read(bad, features, counts=["yes", "no"])
+    for columns, words in (
+        (["yes", "nein"], "has no column 'nein'"),
+        (["yes"], "for each of at least two labels"),
+        ("yes", "list"),
+    ):
+        with pytest.raises(ValueError, match=f"count_columns.*{words}"):
+            read(counts, features, counts=columns)
+    assert set(read(counts.assign(maybe=1), features, counts=["yes", "no", "maybe"]).votes["label"]) == {"yes", "no", "maybe"}
+    with pytest.raises(ValueError, match=r"'yes' is no label but a column of votes: .* by count_columns= \(--counts\)"):
+        read(counts, features)
     with pytest.raises(ValueError, match="more than one row of counts for item 'a000'"):
         read(pd.concat([counts, counts[:1]]), features, counts=["yes", "no"])
 
@@ -347,6 +425,13 @@ def test_a_column_of_a_wide_table_that_is_no_annotator(tmp_path):
     typo.iloc[3, 1] = "yse"
     with pytest.raises(ValueError, match=r"3 different labels .*'yse'"):  # that is no column of its own
         analyse_votes(typo, features, positive="yes")
+    wide = wide.rename(columns={"email": "Gold"}).assign(Gold="yes")
+    with pytest.raises(
+        ValueError, match=r"column 'Gold', which looks like true labels .*exclude=\['Gold'\] \(--exclude Gold\)"
+    ):
+        read(wide, features)
+    is_whole(read(wide, features, exclude=["Gold"]))
+    is_whole(read(wide.drop(columns="Gold").set_axis(["X", "Y", "GT"], axis=1), features))  # initials
 
 
 def test_numbers_of_rows_and_truth_are_no_features_unless_one_says_so(tmp_path):
@@ -365,6 +450,14 @@ def test_numbers_of_rows_and_truth_are_no_features_unless_one_says_so(tmp_path):
         assert name in read(votes, features.assign(**{name: 1})).features
 
 
+def test_a_column_to_be_left_out_must_be_there():
+    votes, features = in_words()
+    with pytest.raises(
+        ValueError, match="exclude: there is no column 'Leak'; columns are 'item', 'annotator', 'label', 'size'"
+    ):
+        read(votes, features.assign(leak=1), exclude=["Leak"])
+
+
 def test_text_among_the_features_is_named(tmp_path):
     votes, features = in_words()
     with pytest.raises(ValueError, match=r"text, not numbers, in 'name', 'city': leave it out by exclude= \(--exclude\)"):
@@ -374,9 +467,23 @@ def test_text_among_the_features_is_named(tmp_path):
 def test_one_file_may_hold_votes_and_features():
     votes, features = in_words()
     both = votes.merge(features.reset_index())
-    tables = read(both, both, columns=["size", "shape"])
+    once = f"Rows of features that repeat one above, counted once: {2 * N}."
+    tables = read(both, both.copy(), columns=["size", "shape"])
     is_whole(tables)
-    assert tables.notes == (f"Rows of features that repeat one above, counted once: {2 * N}.",)
+    assert tables.notes == (once,)
+    tables = read(both, both)
+    assert list(tables.features.columns) == ["item", "size", "shape"] and tables.notes == (
+        "Votes and features are one table; of the votes, and no features, are 'annotator', 'label'.", once,
+    )  # fmt: skip
+    counts = pd.crosstab(votes["item"], votes["label"]).join(features).reset_index()
+    assert list(read(counts, counts, counts=["no", "yes"]).features.columns) == ["item", "size", "shape"]
+    for option in ({"truth": "label"}, {"columns": ["size", "label"]}):
+        with pytest.raises(ValueError, match=f"{next(iter(option))}: column 'label' holds the votes themselves"):
+            read(both, both, **option)
+    with pytest.raises(
+        ValueError, match=r"say truth='label' \(--truth label\), or list"
+    ):  # to exclude it would take the votes
+        read(votes, features.assign(label=1))
     with pytest.raises(ValueError, match="item 'a000' has two rows"):  # features that are not those of the item
         analyse_votes(both, both.assign(size=np.arange(len(both))), positive="yes", columns=["size", "shape"])
 
@@ -420,7 +527,7 @@ def test_exports_of_label_studio(tmp_path, capsys):
         spam = pd.Series([r["choice"] == "spam" for r in records]).groupby([r["id"] for r in records]).sum()
         np.testing.assert_array_equal(items["positive"], spam)
     assert run(tmp_path, "--votes", file, "--features", file) == 2
-    assert "text, not numbers, in 'text', 'choice', 'annotator'" in capsys.readouterr().err
+    assert "text, not numbers, in 'text', 'created_at', 'updated_at': leave" in capsys.readouterr().err
 
 
 def test_the_readmes_command_runs(tmp_path):

@@ -349,6 +349,11 @@ def test_an_item_without_features_is_an_error(reversed_table):
         examine_labellers(wide, pd.concat([X, X[:1]]), positive=True)
     with pytest.raises(ValueError, match=r"X has no row for 200 of 200 items of votes .*; it has rows for 0, 1, 2"):
         examine_labellers(wide, X.to_numpy(), positive=True)
+    with pytest.raises(ValueError, match="positive is missing: name the label of the positive class"):
+        examine_labellers(wide, X)
+    long = wide.rename_axis("task_id").reset_index().melt("task_id", var_name="worker_id", value_name="answer")
+    with pytest.raises(ValueError, match="if each row is a vote, name its columns item, annotator and label"):
+        examine_labellers(long, X, positive=True)
 
 
 def odd_table(seed):

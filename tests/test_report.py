@@ -926,8 +926,14 @@ def test_three_classes_with_features_are_one_against_the_rest_and_that_is_said()
     np.testing.assert_array_equal(long.fit.coef, report.fit.coef)
     with pytest.raises(ValueError, match=r"positive is missing.*'cat'"):
         analyse_votes(wide, x)
-    with pytest.raises(ValueError, match="3 different labels"):
+    with pytest.raises(ValueError, match="positive='cow' is not among the labels of votes"):
         analyse_votes(wide, x, positive="cow")
+    rare = as_long(wide)
+    rare.loc[7:11, "label"] = "wolf"
+    words = r"4 different labels .*two classes, or at most 50 of 10 votes and 1% of all votes each. .*'wolf' .*row 7;"
+    for given in ((rare, x), (rare, None)):
+        with pytest.raises(ValueError, match=words):
+            analyse_votes(*given, positive="dog")
 
 
 def test_a_report_without_features():
@@ -1141,8 +1147,8 @@ def edited(frame, row, column, value):
         (LONG, X, {"truth": "histology"}, "truth: .*'histology'"),
         (LONG, X, {"truth": TRUTH.replace({1: 2})}, "truth of item .* is 2"),
         (LONG, X, {"truth": [1] * 120}, "truth must be"),
-        (LONG, X, {"truth": TRUTH.map({1: "Yes", 0: "no"})}, "truth of item 'i0' is 'Yes'.* labels of the votes"),
-        (LONG, X, {"truth": TRUTH.reset_index(drop=True)}, "truth has item 0, which is not in features"),
+        (LONG, X, {"truth": TRUTH.map({1: "Ja", 0: "no"})}, "truth of item 'i0' is 'Ja'.* labels of the votes"),
+        (LONG, X, {"truth": TRUTH.reset_index(drop=True)}, "truth has item '0', which is not in features.*'i0'"),
         (NUMBERS, X, {"truth": TRUTH.astype(str), "positive": 0}, "item 'i0' is '1'.* negative class is 1: write truth in"),
         (NUMBERS.astype(str), X, {"truth": TRUTH * 1.0, "positive": "0"}, "item 'i0' is 1.0.* negative class is '1': write"),
         (FLAGS.astype(str), X, {"truth": TRUTH == 1, "positive": "False"}, "item 'i0' is True.* class is 'True': write"),
@@ -1422,7 +1428,7 @@ def test_the_command_without_features_with_pseudonyms_and_as_json(folder):
     ("none.csv", "features.csv", (), ["no file none.csv"]), ("empty.csv", "features.csv", (), ["empty.csv cannot be read"]),
     ("latin.csv", "features.csv", (), ["'yes' is not among the labels of votes ('é')"]),
     (".", "features.csv", (), ["cannot be read"]),
-    ("votes.csv", "votes.csv", (), ["text, not numbers, in 'annotator'"]),
+    ("votes.csv", "votes.csv", (), ["truth: column 'label' holds the votes themselves"]),
     ("votes.csv", "features.csv", ("-o", "none/out.html"), ["cannot be written"]),
 ])  # fmt: skip
 def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, features, more, words):
@@ -1432,6 +1438,12 @@ def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, featu
     assert said.startswith("error: ") and said.count("\n") == 1
     for word in words:
         assert word in said, f"{word} is not in: {said}"
+
+
+def test_a_bad_seed_is_named_as_an_option(folder, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run(folder, "votes.csv", "features.csv", "--seed", "-1")
+    assert "argument --seed: must be a whole number of at least 0, got -1" in capsys.readouterr().err
 
 
 def test_a_bad_file_is_exit_status_two_without_a_traceback(folder):

@@ -86,6 +86,27 @@ def test_ids_that_are_rounded_or_of_several_levels():
     assert whole.counted["items used"] == 6
 
 
+DAYS = pd.Series(pd.date_range("2024-01-01", periods=6), ITEMS).where(np.arange(6) != 2)
+
+
+@pytest.mark.parametrize(
+    "column, kind",
+    [
+        *(
+            (DAYS, "datetime64"),
+            (DAYS - DAYS.iloc[0], "timedelta64"),
+            (DAYS.dt.to_period("M"), "period"),
+            (SIZE["size"] * 1j, "c"),
+        ),
+        (DAYS.astype("category"), "category"),
+    ],
+)
+def test_dates_and_durations_are_no_numbers(column, kind):
+    """As nanoseconds they would be, and a missing one the smallest."""
+    words = refused(features=SIZE.assign(day=column))
+    assert words.startswith(f"features, column 'day' is of type {kind}") and words.endswith("such as of days for dates")
+
+
 def test_annotators_without_votes_are_not_counted():
     silent = WIDE.assign(Aaron=None, Zoe=None)[["Aaron", "Ann", "Zoe", "Bob"]]
     table = read_votes(silent, "y", "first")
@@ -157,6 +178,8 @@ def series(*values):
     [
         (series("y", None, "n"), ["y", "n"], "y", [1, np.nan, 0]),
         (series(1, 0, "1", "0"), ["y", "n"], "n", [1, 0, 1, 0]),
+        (series("1.0", None, "0.0", 0), ["y", "n"], "n", [1, np.nan, 0, 0]),  # decimals, as after a gap
+        (series("TRUE", "False"), ["y", "n"], "y", [1, 0]),
         (series(1, 0), [0, 1], 0, [0, 1]),  # in the words of the votes
         (series(True, False), [True, False], False, [0, 1]),
     ],

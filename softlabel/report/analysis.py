@@ -18,7 +18,7 @@ from softlabel.report import parts, rivals
 from softlabel.report.agreement import agreement
 from softlabel.report.base import made_today
 from softlabel.report.classes import (
-    are_meant,
+    are_several,
     labels_of,
     one_against_the_rest,
     rest_of,
@@ -33,7 +33,7 @@ from softlabel.report.tidy import Tables, tidy
 from softlabel.report.votes_alone import OF_FINDINGS, AgreementReport, analyse_agreement
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
 from softlabel.two_way import Who
-from softlabel.validation import Array, as_level, as_positive, as_rng, listed, same
+from softlabel.validation import Array, as_level, as_positive, as_rng, listed
 from softlabel.vote_models import variance_inflation
 from softlabel.worth import FEW
 
@@ -74,11 +74,13 @@ def analyse_votes(
         Polars and of Arrow will do.
     features : DataFrame or path
         An item in each row (by a column of theirs, or the index), and numbers. An item that lacks one is set aside and
-        named. Rows of an item that are alike count once, so that a file of votes may hold the features too.
+        named. Rows of an item that are alike count once, so that one file may hold votes and features: then the columns of the
+        votes are no features.
         None if there are no features: then the report is on agreement alone.
     positive : object
         The label of the positive class; for labels that are text, 1 and True mean "1" and "True". If there are three labels or
-        more, it is compared with all others together, and the report says so. Without features it may be left out.
+        more, it is compared with all others together, and the report says so; each must have 10 votes and 1% of all votes,
+        lest it be a slip of the pen. Without features it may be left out.
     truth : str or Series, optional
         True labels of some items, drawn at random (:func:`choose_for_truth`), or of all: a column of ``features``, or a Series
         by item. In the words of the votes, or 1 and 0. The items need no votes. With true labels the report says what the
@@ -86,12 +88,12 @@ def analyse_votes(
     columns : sequence of str, optional
         The columns of ``features`` to use; all by default.
     exclude : sequence of str, optional
-        Columns of either table to leave out.
+        Columns of either table to leave out; each must be in one of them.
     item, annotator, label : str, optional
         The columns of ``votes`` (and, of the items, of ``features``) that hold these. By default they are known by their
         names: item, annotator and label, or those of common tools, such as task_id, worker_id and answer; which, is said.
     count_columns : sequence of str, optional
-        Two columns of ``votes`` with the numbers of votes for the labels that are their names, an item in each row.
+        Two columns of ``votes``, or more, with the numbers of votes for the labels that are their names, an item in each row.
     missing : sequence, optional
         Labels that say that there is none, such as "unsure".
     repeats : {"first", "keep"}
@@ -125,8 +127,8 @@ def analyse_votes(
     (2021). Votes alone cannot tell whether their mean is right. The factor
     rises with alpha0, so that the ends of one interval give those of the other. The estimate of alpha0 takes the fitted
     coefficients as known, and tends to be too high; its interval, the default of :func:`alpha0_interval`, allows for their
-    error. There is none (0 to infinity) below 3 items of the rarer class for each coefficient, or if the features separate
-    the votes.
+    error. There is none (0 to infinity) below 3 items of the rarer class for each coefficient, if the features separate the
+    votes, if no item has two votes, or if a penalty takes over because features are many and items few.
 
     What true labels say allows for differences of annotators from ten of them on, as :func:`worth_of_votes` with ``votes``;
     with fewer, as everything else here, it is about these annotators.
@@ -170,7 +172,7 @@ def analyse_votes(
     positive, given = tables.positive, labels_of(tables.votes)
     if positive is None:
         raise ValueError(f"positive is missing: name the label of the positive class, one of {listed(given.index)}")
-    several = are_meant(given) and any(same(label, positive) for label in given.index)
+    several = are_several(tables.votes, given)
     data = _join(tables, repeats, rest_of(given, positive) if several else None, pseudonyms)
     X, counts = data.X, data.counts
     if not counts.any(axis=0).all():

@@ -11,7 +11,8 @@ from softlabel.report.files import Source
 from softlabel.validation import same
 
 WHOLE = re.compile(r"[+-]?\d+\.0")
-DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?(e[+-]?\d+)?", re.IGNORECASE)
+NUMBER = r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?"
+THOUSANDS = r"[+-]?([1-9]\d{0,2}([.,]\d{3})*|0)"
 EXACT = 2**53  # whole numbers above are not all floats
 
 
@@ -49,8 +50,7 @@ def stripped(values: Any, what: str, notes: list[str]) -> Any:
     changed = np.array([old is not new and old != new for old, new in zip(different, trimmed)] + [False], bool)
     if not changed.any():
         return values
-    example = different[int(changed.argmax())]
-    notes.append(f"Blanks around {what} were taken away in {changed[code].sum():,} cells, such as {example!r}.")
+    notes.append(f"Blanks around {what} were taken away in {changed[code].sum():,} cells.")  # no name: it may be a secret
     out = np.array([*trimmed, None], object)[code]
     return pd.Index(out, name=values.name) if isinstance(values, pd.Index) else pd.Series(out, values.index, name=values.name)
 
@@ -62,15 +62,28 @@ def unmarked(labels: "pd.Series[Any]", marks: list[object]) -> "pd.Series[Any]":
     return labels.mask(np.array([*none, False], bool)[code]) if any(none) else labels
 
 
-def with_points(values: "pd.Series[Any]", source: Source) -> "pd.Series[Any]":
+def with_points(features: pd.DataFrame, source: Source) -> pd.DataFrame:
     """Numbers with decimal commas, where commas do not part the columns of a file."""
-    if source.separator in (None, ",") or not is_text(values):
-        return values
-    known = values.dropna().str.strip()
-    if not known.str.contains(",", regex=False).any() or not known.map(lambda cell: bool(DECIMAL_COMMA.fullmatch(cell))).all():
-        return values
-    source.notes.append("Commas in the numbers of features were read as decimal commas.")
-    return values.str.replace(",", ".", regex=False)
+    if source.separator in (None, ","):
+        return features
+    cells = {name: features[name].dropna().str.strip() for name in features.columns}
+    if not any(known.str.contains(",", regex=False).any() for known in cells.values()):
+        return features
+    cells = {name: known for name, known in cells.items() if known.str.fullmatch(NUMBER).all()}
+    signs = {name: [sign for sign in ",." if known.str.contains(sign, regex=False).any()] for name, known in cells.items()}
+    for name, known in cells.items():
+        other = next((other for other, found in signs.items() if signs[name] and found and found != signs[name]), None)
+        if other is not None and known.str.fullmatch(THOUSANDS).all():
+            first, decimal = (cells[column][cells[column].str.contains("[.,]")] for column in (name, other))
+            raise ValueError(
+                f"features, {source.frame.index.name} {first.index[0]}, column {name!r} is {first.iloc[0]!r}, and column "
+                f"{other!r} has {decimal.iloc[0]!r}: thousands or decimals? Write thousands without a sign between them, and "
+                "decimals with the same sign in all columns"
+            )
+    commas = [name for name, found in signs.items() if found == [","]]
+    if commas:
+        source.notes.append("Commas in the numbers of features were read as decimal commas.")
+    return features.assign(**{name: features[name].str.replace(",", ".", regex=False) for name in commas})
 
 
 def find_label(labels: Iterable[Any], wanted: object) -> Any:

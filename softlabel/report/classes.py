@@ -1,5 +1,6 @@
 """Labels of more than two classes: one of them against the rest, or each for itself."""
 
+import re
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -7,14 +8,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.tables import ROLES, VoteTable, read_votes
-from softlabel.validation import same
+from softlabel.tables import ROLES, VoteTable, read_votes, where
+from softlabel.validation import listed, same
 
 MOST = 50  # classes
 OFTEN = 10  # votes for a label, and
 SHARE = 0.01  # share of the votes, below which a third label is taken for a slip
-# Words that are no class.
-NONE = ("unsure", "skip", "skipped", "unknown", "-1", "?", "don't know", "cannot tell", "unclear", "n/a", "none")
+NONE = re.compile(  # words that are no class
+    r"(i am |i'm |im )?(not sure|unsure|uncertain|undecided)|(i )?(don'?t|do not|can'?t|can ?not) (know|tell|say|decide|judge)"
+    r"|skip(ped)?|unknown|unclear|not (clear|applicable)|no (idea|answer|opinion)|idk|n/?a|none|-1(\.0)?|\?+"
+)
 
 
 def cells(votes: pd.DataFrame) -> list[Any]:
@@ -33,15 +36,29 @@ def labels_of(votes: pd.DataFrame) -> "pd.Series[int]":
     return counts
 
 
-def are_meant(labels: "pd.Series[int]") -> bool:
-    """Whether three labels or more are classes, and none of them a slip of the pen, a number of something, or no label."""
-    named = np.array([str(label).lower() not in NONE for label in labels.index], bool)
-    often = (labels >= OFTEN) & (labels >= SHARE * labels.sum()) & named
-    return 2 < len(labels) <= MOST and bool(often.all()) and labels.sum() >= OFTEN * len(labels)
+def are_several(votes: pd.DataFrame, labels: "pd.Series[int]") -> bool:
+    """Whether there are three classes or more; an error if a third label is a slip of the pen, a number, or no label."""
+    if len(labels) < 3:
+        return False
+    found = f"votes has {len(labels)} different labels ({listed(labels.index)})"
+    if none := [label for label in labels.index if NONE.fullmatch(str(label).lower().replace("’", "'").strip(" ."))]:
+        counted = ", ".join(f"{label!r} (votes: {labels[label]})" for label in none)
+        raise ValueError(f"{found}. No class is {counted}: leave it out by missing=[{listed(none)}] (--missing)")
+    if len(labels) > MOST or labels.iloc[-1] < max(OFTEN, SHARE * labels.sum()):
+        rare = labels.index[-1]
+        row = np.any([votes[name].astype(object) == rare for name in cells(votes)], axis=0).argmax()
+        raise ValueError(
+            f"{found}: there must be two classes, or at most {MOST} of {OFTEN} votes and {SHARE:.0%} of all votes each. "
+            f"The rarest, {rare!r} (votes: {labels.iloc[-1]}), is first in {where(votes, 'votes', int(row))}; mend it, recode "
+            "it, or leave it empty (a missing vote)"
+        )
+    return True
 
 
 def rest_of(labels: "pd.Series[int]", positive: object) -> str:
-    """A word for all other labels, which is none of them."""
+    """A word for all labels but one of them, which is none of them."""
+    if not any(same(label, positive) for label in labels.index):
+        raise ValueError(f"positive={positive!r} is not among the labels of votes ({listed(labels.index)})")
     word = f"not {positive}"
     while word in labels.index:
         word = f"({word})"
@@ -74,11 +91,9 @@ def read_classes(
 ) -> tuple[VoteTable, NDArray[np.intp], "pd.Index[Any]"]:
     """Votes as codes, the code of each label, and the labels, most frequent first."""
     labels = labels_of(votes)
-    if len(labels) < 3:
+    if not are_several(votes, labels):
         table = read_votes(votes, labels.index[0] if len(labels) else None, repeats)
         return table, np.where(table.positive, 0, 1), labels.index
-    if not are_meant(labels):
-        read_votes(votes, labels.index[0], repeats)  # says which label is a slip
     rest = rest_of(labels, labels.index[0])
     tables = [read_votes(one_against_the_rest(votes, word, rest), word, repeats) for word in labels.index]
     code = np.argmax([table.positive for table in tables], axis=0)

@@ -46,6 +46,13 @@ def report(arguments: argparse.Namespace) -> None:
     logging.info("written to %s", Path(arguments.output).resolve())
 
 
+def whole_number(text: str) -> int:
+    seed = int(text)
+    if seed < 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, got {text}")
+    return seed
+
+
 def parser() -> argparse.ArgumentParser:
     """The arguments and their help."""
     top = argparse.ArgumentParser(prog="softlabel", description="Statistics of noisy votes.")
@@ -71,7 +78,12 @@ def parser() -> argparse.ArgumentParser:
     add("--annotator", metavar="COLUMN", help="column of the annotators (annotator, worker_id, ...)")
     add("--label", metavar="COLUMN", help="column of the labels (label, answer, ...)")
     add(
-        "--counts", nargs=2, default=(), metavar="LABEL", dest="count_columns", help="columns that count the votes for a label"
+        "--counts",
+        nargs="+",
+        default=(),
+        metavar="LABEL",
+        dest="count_columns",
+        help="columns that count the votes for a label",
     )
     add("--missing", nargs="+", default=(), metavar="LABEL", help="labels that say that there is none, such as unsure")
     add("--repeats", choices=["first", "keep"], default="first", help="further votes of an annotator on an item (%(default)s)")
@@ -80,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     add("--cost-truth", type=float, metavar="PRICE", help="price of a true label, to weigh it against votes and items")
     add("--pseudonyms", action="store_true", help="call annotators A1, A2, ... everywhere")
     add("--level", type=float, default=0.95, help="level of the intervals (%(default)s)")
-    add("--seed", type=int, default=0, help="seed of the folds (%(default)s)")
+    add("--seed", type=whole_number, default=0, help="seed of the folds (%(default)s)")
     add("-o", "--output", default="report.html", metavar="HTML", help="where the report goes (%(default)s)")
     add("--items", metavar="CSV", help="write a table of all items here, with the reason where one was not used")
     add("--json", metavar="JSON", help="write all numbers and texts of the report here")

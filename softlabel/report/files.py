@@ -3,6 +3,7 @@
 import codecs
 import csv
 import json
+import re
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -93,12 +94,14 @@ def _from_text(path: Path, data: bytes, name: str) -> Source:
             encoding = "cp1252"
             notes.append(f"{path.name} is not in UTF-8, and was read as Windows-1252 (Latin-1).")
     first = next(iter(data[:1_000_000].decode(encoding, "replace").splitlines()), "")
+    if not first.strip():
+        raise ValueError(f"{name}: {path} cannot be read as a table: its first line, with the names of columns, is empty")
     separator = max(SEPARATORS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
     form: dict[str, Any] = {"sep": separator, "encoding": encoding, "dtype": str, "skipinitialspace": True}
     try:
         frame = pd.read_csv(path, **form, keep_default_na=False, na_values=EMPTY, skip_blank_lines=False)
-    except (UnicodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ValueError(f"{name}: {path} cannot be read as a table in text: {str(error).strip()}") from None
+    except (UnicodeError, pd.errors.ParserError) as error:
+        raise ValueError(f"{name}: {path} cannot be read as a table in text: {_in_words(str(error))}") from None
     if not isinstance(frame.index, pd.RangeIndex):
         raise ValueError(f"{name}: {path} has lines with more cells than there are names in the first")
     if len(frame.columns) != len(set(next(csv.reader([first], delimiter=separator), []))):
@@ -107,3 +110,12 @@ def _from_text(path: Path, data: bytes, name: str) -> Source:
     _labelled(frame, path, "line", 2)
     blank = frame.isna().all(axis=1)
     return Source(frame[~blank] if blank.any() else frame, path.name, separator, notes)
+
+
+def _in_words(error: str) -> str:
+    """What the parser of pandas says, without its words; lines count from 1."""
+    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error):
+        return f"line {found[2]} has {found[3]} cells, where those above have {found[1]}"
+    if found := re.search(r"EOF inside string starting at row (\d+)", error):
+        return f"a quotation mark in line {int(found[1]) + 1} is not closed"
+    return error.strip()
