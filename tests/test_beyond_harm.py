@@ -229,7 +229,7 @@ def test_power_of_a_majority_follows_the_density_at_the_boundary(beta):
 
 
 def test_other_powers_are_not_that_of_a_majority():
-    """Negative: the ratio to another power of the pooled worth drifts by far more than that to the root, from one m to four times as many."""
+    """Negative: the ratio to another power of the pooled worth drifts by far more than to the root, from m to 4 m."""
     worths, kappas = [], []
     for m in (51, 201):
         worths.append(fit_limit(PAIR, majority(m, np.inf)).relative_efficiency)
