@@ -290,7 +290,7 @@ def guesses(panel: Panel, prediction: Prediction, level: float) -> Guesses | Non
 
 
 class Square(NamedTuple):
-    """A feature whose square belongs into the rule, with the square's coefficient, somewhat shrunk towards 0."""
+    """A feature whose square belongs in the rule, with the square's coefficient, somewhat shrunk towards 0."""
 
     feature: int
     size: float
@@ -298,7 +298,7 @@ class Square(NamedTuple):
 
 
 def missing_square(panel: Panel, prediction: Prediction, level: float) -> Square | None:
-    """The feature whose square belongs into the rule most, by score tests, if there is one.
+    """The feature whose square belongs in the rule most, by score tests, if there is one.
 
     The variance of a score is the larger of the model's, with the correlation of votes on an item, and the empirical one.
     """

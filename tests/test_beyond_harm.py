@@ -166,7 +166,7 @@ def beta_binomial(m, s, tau, a):
 
 
 HALF = sp.Rational(1, 2)
-STRETCH = sp.pi / sp.sqrt(3)  # of the slope of a majority, in roots of kappa
+STRETCH = sp.pi / sp.sqrt(3)  # of the slope of a majority, in roots of the pooled worth
 
 
 def test_last_vote_and_stretch_symbolically():
@@ -203,7 +203,7 @@ def test_a_majority_is_worth_a_square_root(delta):
         worth = fit_limit(model, majority(m + 1, alpha0)).relative_efficiency
         ratios.append(worth / np.sqrt(relative_efficiency(m + 1, alpha0)))
     gaps = np.abs(np.array(ratios) - root_constant(model))
-    assert gaps[0] > gaps[1] > gaps[2]  # and like 1 / kappa
+    assert gaps[0] > gaps[1] > gaps[2]  # and like one over the pooled worth
     assert gaps[2] < 0.02 * root_constant(model)
 
 
@@ -229,7 +229,7 @@ def test_power_of_a_majority_follows_the_density_at_the_boundary(beta):
 
 
 def test_other_powers_are_not_that_of_a_majority():
-    """Negative: the ratio to kappa^power drifts by far more than that to the root, from one m to four times as many."""
+    """Negative: the ratio to another power of the pooled worth drifts by far more than to the root, from m to 4 m."""
     worths, kappas = [], []
     for m in (51, 201):
         worths.append(fit_limit(PAIR, majority(m, np.inf)).relative_efficiency)
@@ -292,7 +292,7 @@ def test_variance_and_crossing_symbolically():
     v = response_variance(lambda eta: q, lambda eta: u, m)(None)
     assert sp.simplify(v - (m * q * (1 - q) + m * (m - 1) * u) / m**2) == 0
     assert sp.simplify(sp.solve(A + B / m - 1, m)[0] - crossing(A, B)) == 0
-    # The distorter: kappa / k.
+    # The distorter: ARE / k.
     worth = 1 / (k * (rho + (1 - rho) / m)).subs(rho, 1 / (1 + alpha))
     assert sp.simplify(worth - m * (1 + alpha) / (m + alpha) / k) == 0
     assert sp.simplify(worth - m * (1 + alpha) / (m + alpha) * k) != 0  # negative

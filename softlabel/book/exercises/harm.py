@@ -85,8 +85,8 @@ def ex_real_hand() -> Names:
 def ex_real_code(n: float, c: float, m: int, alpha0: float) -> float:
     """Mean error rate of normal coefficients, by a product rule of Gauss and Hermite."""
     w0, w1, w2 = (mean_over_items(2, lambda eta, k=k: weight(eta + c) * (eta / 2) ** k) for k in range(3))  # type: ignore[misc]
-    kappa = m if np.isinf(alpha0) else worth(m, alpha0)
-    root = np.linalg.cholesky(np.linalg.inv([[w0, w1, 0], [w1, w2, 0], [0, 0, w0]]) / kappa / n)
+    are = m if np.isinf(alpha0) else worth(m, alpha0)
+    root = np.linalg.cholesky(np.linalg.inv([[w0, w1, 0], [w1, w2, 0], [0, 0, w0]]) / are / n)
     node, mass = np.polynomial.hermite_e.hermegauss(30)
     nodes = np.stack(np.meshgrid(node, node, node, indexing="ij"), axis=-1).reshape(-1, 3)
     masses = np.einsum("i,j,k->ijk", mass, mass, mass).ravel()
