@@ -289,7 +289,8 @@ def test_single_votes(reversed_table):
     wide, X = reversed_table
     found = examine_labellers(wide[["Ann"]], X, positive=True, rng=0)
     assert found.findings == () and "annotators, as no item has two votes" in found.not_looked_at
-    assert "Not looked at: annotators" in repr(found)
+    head = f"{wide['Ann'].count():,} votes of 1 annotator on {wide['Ann'].count():,} items: nothing was found.\n"
+    assert repr(found).startswith(head) and "Not looked at: annotators" in repr(found)
 
 
 def test_votes_that_are_all_alike():
