@@ -441,7 +441,8 @@ def _reservations(
 ) -> tuple[str, ...]:
     y = truth[known]
     classes = {"positive": int(np.sum(y == 1)), "negative": int(np.sum(y == 0))}
-    found = [f"truth has only {several(k, 'true label')} of the {c} class" for c, k in classes.items() if k < FEW]
+    number = {c: f"only {several(k, 'true label')}" if k else "no true label" for c, k in classes.items()}
+    found = [f"truth has {number[c]} of the {c} class" for c, k in classes.items() if k < FEW]
     if 0 < y.sum() < len(y) and separation_of(X[known], np.column_stack([y, 1 - y])) != "none":
         found.append("the features separate the true labels in truth: the scale is known by its prior alone")
     if outside := int(np.sum(known & ~voted)):

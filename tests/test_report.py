@@ -544,7 +544,7 @@ def test_why_truth_was_not_held_against_the_votes(votes, features, truth, why):
 
 BAD_TRUTH = {
     "few": (WIDE, X, TRUTH[:20], "only 9 true labels of the negative class"),
-    "one class": (WIDE, X, TRUTH[TRUTH == 1], "only 0 true labels of the negative class"),
+    "one class": (WIDE, X, TRUTH[TRUTH == 1], "no true label of the negative class"),
     "one": (WIDE, X, TRUTH[:1], "By 1 true label,"),
     "no votes": (WIDE[:60], X, TRUTH[40:], "60 true labels in truth are on items without votes"),
     "separated": (WIDE, X, (X["size"] > 0).astype(int), "the features separate the true labels"),
@@ -1233,6 +1233,7 @@ def test_numbers_have_their_level_and_their_number():
     assert "level 99.9%" in text and "99.9% intervals" in page and "100%" not in text + page and report.made["seed"] == "3"
     assert "99.9% intervals" in repr(report.worth) and "of 1 annotator on 120 items" in report.methods
     assert not re.search(r"between (\S+) and (\1|infinite)\b", page)
+    assert [parts.items_worth(x) for x in (0.5, 1, 9.25)] == ["0.5 items' worth", "1 item's worth", "9.25 items' worth"]
     assert parts.p_value(0.0) == "p below 1e-300" and parts.p_value(0.0123) == "p = 0.0123"
     counts = pd.DataFrame(COUNTS.astype(int), X.index, ["yes", "no"])
     assert "votes on 120 items" in analyse_votes(counts, X, positive="yes", count_columns=["yes", "no"]).methods

@@ -3,7 +3,7 @@
 import numpy as np
 
 from softlabel.overdispersion import alpha0_interval, estimate_alpha0
-from softlabel.report.parts import Interval
+from softlabel.report.parts import Interval, items_worth
 from softlabel.validation import Array, several
 from softlabel.vote_models import variance_inflation
 
@@ -70,6 +70,6 @@ def without_features(counts: Array, level: float) -> tuple[Interval, Array, str]
         weight = np.asarray(1 / variance_inflation(np.maximum(m, 1), max(alpha0, 1e-9)))
     rarer = float((counts / np.maximum(m, 1)[:, None]).sum(axis=0)[used].min())
     if rarer < FEWEST_SPLIT:
-        return Interval(alpha0, 0.0, np.inf), share, f"only {rarer:.2g} items' worth of votes for the rarest class"
+        return Interval(alpha0, 0.0, np.inf), share, f"the rarest class has only {items_worth(rarer)} of votes"
     low, high = alpha0_interval(counts[:, used], tau, level=level, method="likelihood")
     return Interval(alpha0, low, high), share, ""

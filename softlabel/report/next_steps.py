@@ -57,9 +57,9 @@ def _buy(report: "VoteReport") -> str:
     said = ", ".join(f"{how} {_gain(low, high)}{' of information' * (how == 'votes add')}" for how, (_, low, high) in by)
     best = {
         "either": "the data leave open which is best" if len(frame) > 2 else "the data leave open which is better",
-        "more votes": "buy more votes",
-        "more items": "buy more items",
-        "true labels": "buy true labels",
+        "more votes": "at all ends of the intervals it is best to buy more votes",
+        "more items": "at all ends of the intervals it is best to buy more items",
+        "true labels": "at all ends of the intervals it is best to buy true labels",
     }[report.advice]
     start = "For" if report.worth else "If the mean is right, for"
     return f"{start} the price of one more vote on each item {said}: {best}."

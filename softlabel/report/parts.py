@@ -122,6 +122,11 @@ def shown(x: float) -> str:
     return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}"
 
 
+def items_worth(votes: float) -> str:
+    """How many items' worth of votes there are, an item being one however many votes it has."""
+    return "1 item's worth" if shown(votes) == "1" else f"{shown(votes)} items' worth"
+
+
 def p_value(p: float) -> str:
     """A p-value in words; one that is smaller than any number is below the smallest."""
     return f"p = {shown(p)}" if p else "p below 1e-300"
@@ -175,7 +180,7 @@ def overdispersion(
     if fit.separation != "none":
         return Interval(value, 0.0, np.inf), test, "the features separate the votes"
     if rarer < FEWEST * q:
-        few = f"there are {shown(rarer)} items' worth of votes for the rarer class, fewer than {FEWEST} for each coefficient"
+        few = f"the rarer class has {items_worth(rarer)} of votes, fewer than {FEWEST} for each coefficient"
         return Interval(value, 0.0, np.inf), test, few
     return Interval(value, *alpha0_interval(counts, tau, X=X, level=level)), test, ""
 

@@ -7,7 +7,7 @@ import numpy as np
 from softlabel.overdispersion import FEWEST, rarer_items
 from softlabel.report import parts
 from softlabel.report.next_steps import MEND_FIRST, next_steps
-from softlabel.report.parts import CHAPTER, Headline, Interval, in_percent, p_value, shown
+from softlabel.report.parts import CHAPTER, Headline, Interval, in_percent, items_worth, p_value, shown
 from softlabel.validation import listed, several
 from softlabel.worth import WorthOfVotes
 
@@ -139,7 +139,7 @@ def details(report: "VoteReport") -> tuple[str, ...]:
         said += _alpha0_and_items(report)
     if report.penalised:
         said.append(
-            f"There are {len(report.fit.coef)} coefficients and {shown(_rarer(report))} items' worth of votes for the rarer "
+            f"There are {len(report.fit.coef)} coefficients and {items_worth(_rarer(report))} of votes for the rarer "
             "class: the fit has a ridge penalty, chosen by cross-validation, and each item's posterior is by the rule from "
             "other items. Coefficients have no intervals: what a penalty does to them no standard error tells."
         )
@@ -214,7 +214,7 @@ def warnings(report: "VoteReport") -> tuple[str, ...]:
         found.append(f"Whether true labels and votes have the same coefficients was not tested, because {report.truth.lacks}.")
     if rarer < FEW * q and not report.penalised:
         found.append(
-            f"Few items: {shown(rarer)} items' worth of votes for the rarer class and {q} coefficients. Below {FEW} for "
+            f"Few items: {items_worth(rarer)} of votes for the rarer class and {q} coefficients. Below {FEW} for "
             "each coefficient, standard errors are too small and alpha0 tends to be too high; its interval allows for "
             f"that, less and less well, and below {FEWEST} none is given."
         )
