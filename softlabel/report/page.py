@@ -203,8 +203,9 @@ def _by_truth(report: "VoteReport") -> str:
         rows["tilt (right: 0)"] = "0", "one feature"
     return estimates(rows, f"By {several(worth.n_truths, 'true label')}, with {100 * report.level:g}% intervals") + note(
         "Lean: how much larger the log-odds of the truth are than those of the votes, where votes are in doubt. Scale: votes "
-        "are too extreme if it is below 1, too timid if above. Tilt: how differently nature and annotators weigh the features. "
-        "Lean and tilt make the floor, which no number of votes takes away. True labels must be those of items drawn at random. "
+        "are too extreme if it is below 1, too timid if above. Tilt: how differently nature and annotators weigh the "
+        "features. Lean and tilt make the floor, which no number of votes takes away. True labels must be those of items "
+        "drawn at random. "
         f"{CHAPTER}#lean-scale-tilt"
     )
 

@@ -62,9 +62,10 @@ class AgreementReport(Report):
     def _use(self) -> str:
         if "no sign" in self.kinds:
             (chance,) = (f.pvalue for f in self.findings.findings if f.kind == "no sign")  # type: ignore[union-attr]
+            alpha = f"Krippendorff's alpha {shown(self.agreement.value)}, " if self.agreement else ""
             return (
                 "No: there is no sign that the labels mean anything, as annotators are not shown to agree more than by chance "
-                f"(Krippendorff's alpha {shown(self.agreement.value)}, {p_value(chance)})."  # type: ignore[union-attr]
+                f"({alpha}{p_value(chance)})."
             )
         grave = [f.text for f in self.findings.findings if f.kind in MEND_FIRST] if self.findings else []
         agree = words.agreeing(self.agreement, self.agreement_lacks, self.level)
