@@ -494,6 +494,9 @@ def test_votes_that_go_against_the_true_labels_are_not_called_harmless():
     assert report.inverted and not report.trusted and report.advice == "none" and not the_report().inverted
     assert report.headline.use.startswith("Not as they are. The votes go against the true labels")
     assert any("go against the true labels" in text for text in report.warnings) and "by itself" not in repr(report)
+    few = analyse_votes(LONG, X, positive="yes", truth=(1 - TRUTH)[:40])
+    assert few.worth.scale.low < 0 < few.worth.scale.high < 1 and not few.inverted and "by itself" not in repr(few)
+    assert "too extreme, or even go against the true labels" in repr(few)
 
 
 def test_a_truth_that_levels_off_like_the_votes_is_not_called_wrong():

@@ -175,10 +175,11 @@ def _lean_and_floor(report: "VoteReport", worth: WorthOfVotes) -> list[str]:
     tilted = str(tilt) if len(report.fit.coef) > 2 else "0, as there is one feature"
     off = ""
     if not scale.low <= 1 <= scale.high and not report.inverted:
-        off = (
-            f" Votes are too {'extreme' if scale.high < 1 else 'timid'}: that spoils probabilities, but by itself moves no "
-            "decision at one half."
-        )
+        off = f" Votes are too {'extreme' if scale.high < 1 else 'timid'}"
+        if scale.low > 0:
+            off += ": that spoils probabilities, but by itself moves no decision at one half."
+        else:
+            off += ", or even go against the true labels."
     return [
         f"However many votes, the error stays {floor} percentage points above that of the best rule on these features.",
         f"The mean of the votes has lean {lean}, scale {scale} and tilt {tilted}; the right one has 0, 1 and 0.{off}",
