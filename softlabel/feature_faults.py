@@ -49,20 +49,30 @@ def _explained(panel: Panel) -> float:
     return float(fdtrc(rank - 1, left, max(total - within, 0) / (rank - 1) / max(within / left, 1e-300)))
 
 
+def would_show(panel: Panel, level: float) -> bool:
+    """Whether votes that agree half as far as these could would have a chance below ``level``."""
+    residual, spread = _residual_and_spread(panel)
+    furthest = ((panel.m[panel.item] - 1) * residual**2).sum() / 2
+    return bool(ndtr(-furthest / 2 / np.sqrt(max(spread, 1e-300))) < level)
+
+
 def _agreement(panel: Panel) -> float:
+    residual, spread = _residual_and_spread(panel)
+    return float(ndtr(-_of_pairs(panel, residual).sum() / np.sqrt(spread))) if spread > 0 else float("nan")
+
+
+def _residual_and_spread(panel: Panel) -> tuple[Array, float]:
+    """Votes less the annotator's share, and the variance of the sum of their products if votes are shuffled."""
     own = panel.total(panel.y) / np.maximum(panel.cast, 1)
     residual = panel.y - own[panel.annotator]
     variance = (own * (1 - own) * panel.cast / np.maximum(panel.cast - 1, 1))[panel.annotator]
+    return residual, float(_of_pairs(panel, variance).sum())
 
-    def of_pairs(values: Array) -> Array:
-        """Over the items, the sum of products of two different votes."""
-        total, squares = (np.bincount(panel.item, weights=v, minlength=panel.n_items) for v in (values, values**2))
-        return np.asarray((total**2 - squares) / 2)
 
-    spread = of_pairs(variance).sum()
-    if spread <= 0:
-        return float("nan")
-    return float(ndtr(-of_pairs(residual).sum() / np.sqrt(spread)))
+def _of_pairs(panel: Panel, values: Array) -> Array:
+    """Over the items, the sum of products of two different votes."""
+    total, squares = (np.bincount(panel.item, weights=v, minlength=panel.n_items) for v in (values, values**2))
+    return np.asarray((total**2 - squares) / 2)
 
 
 # ------------------------------------------------------------------ leaks

@@ -52,6 +52,11 @@ def places(index: "pd.Index[Any]", items: "pd.Index[Any]") -> NDArray[np.intp]:
         return np.full(len(items), -1)
 
 
+def several(count: int, what: str) -> str:
+    """A count in words: "1 item", "2,000 items"."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def listed(labels: Any) -> str:
     """At most six labels in words, as Python shows them and not as NumPy does."""
     shown = [repr(label.item() if isinstance(label, np.generic) else label) for label in list(labels)[:6]]

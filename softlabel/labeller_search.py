@@ -249,6 +249,9 @@ class Search:
         seen = [p for p in signal if not np.isnan(p)]
         if not seen or min(seen) < NOTHING or {"contradiction", "reversed"} & {f.kind for f in self.found}:
             return False
+        if not self.panel.x.shape[1] and not feature_faults.would_show(self.panel, NOTHING):
+            self.not_looked_at.append("whether labels mean anything, as votes are too few to tell")
+            return False
         case = "by agreement" if np.isnan(signal.features) else "by features" if np.isnan(signal.agreement) else ""
         self.add("no sign", min(seen), case=case, **signal._asdict())
         return True

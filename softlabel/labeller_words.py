@@ -13,8 +13,8 @@ SQUARE = (
 )
 AGAINST = "About {share:.0%} of the annotators vote against the others."
 LIKE_GUESSERS = "About {share:.0%} of the annotators vote like guessers."
-SURELY = "{named} of {all} do so with a probability above {sure:.0%} ({who})."
-NOBODY_SURELY = "None of {all} does so with a probability above {sure:.0%}."
+SURELY = "That has a probability above {sure:.0%} for {named} of {all} ({who})."
+NOBODY_SURELY = "That has a probability above {sure:.0%} for none of {all}."
 # By kind, or by kind and case; ``who`` are the names, the rest are fields of the finding and facts of its own.
 SENTENCES = {
     "repeated items": "{share:.0%} of the items are nearly the same as another in all features, far nearer than neighbours "
@@ -25,8 +25,7 @@ SENTENCES = {
     "asked again, with exceptions": "More votes were asked for where the first {fewest} disagreed, though not there alone: on "
     "the {share:.0%} of items with more than {fewest} votes disagree more than chance would have it. Such votes are not "
     "interchangeable, and pooled votes are then too near to one half. Annotators cannot be compared by them.",
-    "vote as feature": "The feature {feature!r} is the vote of {who} (correlation {size:.2f}): leave it out. It is left out "
-    "of what follows.",
+    "vote as feature": "The feature {feature!r} is the vote of {who} (correlation {size:.2f}): leave it out.",
     "contradiction": f"{{one}} and {{other}} contradict each other on what the items show. {CANNOT_SAY}",
     "contradiction, by a majority": f"{{one}} and {{other}} contradict each other on what the items show. {CANNOT_SAY} The "
     "majority is not evidence of being right.",
@@ -51,12 +50,14 @@ SENTENCES = {
     "consensus as feature": "The features know of the votes what no feature of an item can: votes on an item repel each other "
     "beyond them. Nearest to the shares of votes is {feature!r} (correlation {size:.2f}): a score made of these votes, or a "
     "model fitted to them, must be left out.",
-    "no sign": "There is no sign in votes or features that the labels mean anything: features explain no more of the votes "
-    f"than chance (p = {{features:.2g}}) and votes agree no more than chance (p = {{agreement:.2g}}). {NOTHING_ADDED}",
-    "no sign, by features": "There is no sign in the features that the labels mean anything: they explain no more of the "
-    f"votes than chance (p = {{features:.2g}}), and no item has two votes to compare. {NOTHING_ADDED}",
-    "no sign, by agreement": "There is no sign in the votes that the labels mean anything: they agree no more than chance "
+    "no sign": "There is no sign in votes or features that the labels mean anything: neither do features explain more "
+    "of the votes than chance might (p = {features:.2g}), nor do votes agree more than chance might have them "
     f"(p = {{agreement:.2g}}). {NOTHING_ADDED}",
+    "no sign, by features": "There is no sign in the features that the labels mean anything: they explain no more of the "
+    f"votes than chance might (p = {{features:.2g}}), and no item has two votes to compare. {NOTHING_ADDED}",
+    "no sign, by agreement": "There is no sign in the votes that the labels mean anything: they agree no more than chance "
+    "might have them (p = {agreement:.2g}). More votes of this kind add nothing that can be seen. Annotators may guess, or "
+    "items be too few to tell.",
     "guesses by all": "About {share:.1%} of all votes take no account of the features ({yes:.1%} of all say yes and {no:.1%} "
     "no, whatever the item): everybody guesses now and then, or sees what the features do not.",
     "square missing": SQUARE,

@@ -12,7 +12,7 @@ from softlabel.exchangeable import Panel, standardise
 from softlabel.labeller_search import Search, Seen
 from softlabel.labeller_words import SENTENCES
 from softlabel.tables import VoteTable, by_item, read_votes
-from softlabel.validation import Array, as_features, as_pandas, as_rng, listed, places
+from softlabel.validation import Array, as_features, as_pandas, as_rng, listed, places, several
 
 CONTESTED = 10  # items on which an annotator must have voted, and votes differ, for a z value
 LEAST = 1e-10  # probability of a class, and mass of a cell of a confusion matrix before it is normalised
@@ -243,8 +243,11 @@ class LabellerFindings:
         return [finding.kind for finding in self.findings]
 
     def __repr__(self) -> str:
-        head = f"{self.n_votes:,} votes of {len(self.annotators):,} annotators on {self.n_items:,} items:"
-        lines = [f"{head} nothing was found that interchangeable annotators would not do." if not self.findings else head]
+        votes, annotators = several(self.n_votes, "vote"), several(len(self.annotators), "annotator")
+        head = f"{votes} of {annotators} on {several(self.n_items, 'item')}:"
+        unseen = any(reason.startswith("annotators,") for reason in self.not_looked_at)
+        nothing = "nothing was found" if unseen else "nothing was found that interchangeable annotators would not do"
+        lines = [head if self.findings else f"{head} {nothing}."]
         lines += [f"- {finding.text}" for finding in self.findings]
         return "\n".join(lines + [f"Not looked at: {reason}." for reason in self.not_looked_at])
 
@@ -299,7 +302,8 @@ def examine_labellers(
     - "copies": two or more annotators; the share of the disagreements to be expected that has gone.
     - "contradiction": two sides, ``who`` lists the larger first; mean correlation of votes across. ``share`` is the smaller.
     - "asked again", "repeated items": ``share`` of the items with more votes, with a near copy.
-    - "vote as feature", "feature of one", "consensus as feature": correlation of feature and votes.
+    - "vote as feature", "feature of one", "consensus as feature": correlation of feature and votes. What is the vote of one
+      is left out of all later steps.
     - "no sign": of a meaning of labels. "guesses by all": ``share`` of the votes.
     - "square missing": the coefficient of the square of a feature of standard deviation 1.
 

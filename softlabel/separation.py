@@ -66,17 +66,23 @@ def separation_of(X: Array, counts: Array) -> Separation:
 def explain_separation(kind: Separation, X: Array, counts: Array, names: list[str]) -> str:
     """Words for a warning that there is no fit, naming the features that separate the labels."""
     return (
-        f"{kind} separation: {_separated_by(X, counts, names)} the labels apart without error, so the maximum likelihood "
-        "estimate does not exist and coef is only where the iteration stopped"
+        f"{kind} separation: {separated_by(kind, X, counts, names)}, so the maximum likelihood estimate does not exist and "
+        "coef is only where the iteration stopped"
     )
 
 
-def _separated_by(X: Array, counts: Array, names: list[str]) -> str:
-    """The features that separate the labels alone, or else those that only do so together, and the verb."""
+def separated_by(kind: Separation, X: Array, counts: Array, names: list[str]) -> str:
+    """Which features separate the labels: alone, or else those that only do so together. A rule may leave items open."""
+    return f"{_separating(kind, X, counts, names)} the labels apart without error{' on some items' * (kind == 'quasi')}"
+
+
+def _separating(kind: Separation, X: Array, counts: Array, names: list[str]) -> str:
+    """The features that separate the labels in this way, and the verb."""
     positive, negative = X[counts[:, 0] > 0], X[counts[:, 1] > 0]
     if not (len(positive) and len(negative)):
         return "the intercept alone, since all votes are for one class, tells"
-    alone = (positive.min(axis=0) >= negative.max(axis=0)) | (positive.max(axis=0) <= negative.min(axis=0))
+    beyond = np.greater if kind == "complete" else np.greater_equal
+    alone = beyond(positive.min(axis=0), negative.max(axis=0)) | beyond(negative.min(axis=0), positive.max(axis=0))
     if alone.sum() == 1:
         return f"the feature {names[int(alone.argmax())]!r} alone tells"
     if alone.any():
@@ -84,7 +90,7 @@ def _separated_by(X: Array, counts: Array, names: list[str]) -> str:
     together = list(range(len(names)))
     for k in range(len(names)) if len(names) <= FEW else ():
         fewer = [i for i in together if i != k]
-        if separation_of(X[:, fewer], counts) != "none":
+        if separation_of(X[:, fewer], counts) == kind:
             together = fewer
     named = f" {listed([names[i] for i in together])}" if len(together) <= 6 else ""
     return f"the features{named} together tell"

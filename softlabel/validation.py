@@ -21,6 +21,7 @@ from softlabel.frames import listed as listed
 from softlabel.frames import not_among as not_among
 from softlabel.frames import places as places
 from softlabel.frames import same as same
+from softlabel.frames import several as several
 
 Array = NDArray[np.float64]
 NUMBER = (numbers.Number, np.bool_)  # NumPy does not call its booleans numbers

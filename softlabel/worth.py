@@ -24,6 +24,7 @@ from softlabel.validation import (
     as_parameter,
     as_rng,
     as_whole,
+    several,
 )
 
 FEW = 10  # true labels of a class, below which an answer has a reservation
@@ -57,7 +58,7 @@ class CombinedFit(LogisticRule):
         return np.sqrt(np.diag(self._cov))
 
     def __repr__(self) -> str:
-        return self.describe(_several(self.n_truths))
+        return self.describe(several(self.n_truths, "true label"))
 
 
 def fit_votes_and_truth(X: ArrayLike, counts: ArrayLike, truth: ArrayLike) -> CombinedFit:
@@ -204,7 +205,8 @@ class WorthOfVotes:
     reservations: tuple[str, ...]
 
     def __repr__(self) -> str:
-        head = f"{self.n_items:,} items, {self.m:.3g} votes each; {self.n_truths:,} true labels; {self.level:.0%} intervals"
+        head = f"{several(self.n_items, 'item')}, {self.m:.3g} vote{'s' * (self.m != 1)} each; "
+        head += f"{several(self.n_truths, 'true label')}; {100 * self.level:g}% intervals"
         names = {
             "error of the votes' rule": self.error,
             "lean (0: none)": self.lean,
@@ -438,19 +440,17 @@ def _reservations(
     X: Array, truth: Array, known: NDArray[np.bool_], voted: NDArray[np.bool_], who: Who | None
 ) -> tuple[str, ...]:
     y = truth[known]
-    found = [f"truth has only {_several(k)} of class {c}" for c in (1, 0) if (k := int(np.sum(y == c))) < FEW]
+    classes = {"positive": int(np.sum(y == 1)), "negative": int(np.sum(y == 0))}
+    number = {c: f"only {several(k, 'true label')}" if k else "no true label" for c, k in classes.items()}
+    found = [f"truth has {number[c]} of the {c} class" for c, k in classes.items() if k < FEW]
     if 0 < y.sum() < len(y) and separation_of(X[known], np.column_stack([y, 1 - y])) != "none":
         found.append("the features separate the true labels in truth: the scale is known by its prior alone")
     if outside := int(np.sum(known & ~voted)):
         are = "is on an item without votes: it counts" if outside == 1 else "are on items without votes: they count"
-        found.append(f"{_several(outside)} in truth {are} as if chosen like the others")
+        found.append(f"{several(outside, 'true label')} in truth {are} as if chosen like the others")
     if who is not None and (k := int(who.annotator.max()) + 1) < FEW:
         found.append(f"votes are by only {k} annotators: how much annotators differ is hardly known")
     return tuple(found)
-
-
-def _several(k: int) -> str:
-    return f"{k} true label{'s' if k != 1 else ''}"
 
 
 def _votes_rule(X: Array, counts: Array, who: Who | None = None) -> tuple[Array, Array, list[str]]:

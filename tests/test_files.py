@@ -520,7 +520,7 @@ def test_exports_of_label_studio(tmp_path, capsys):
         file = str(TABLES / f"label_studio.{kind}")
         assert run(tmp_path, "--votes", file, "--features", file, *columns) == 0
         said = capsys.readouterr().out
-        assert "100 items with 300 votes were used, 3 an item, of 3 annotators" in said
+        assert "100 items with 300 votes, 3 an item, of 3 annotators" in said
         assert "'id' is the item, 'choice' is the label" in said
         items = pd.read_csv(tmp_path / "items.csv")
         records = json.loads((TABLES / "label_studio.json").read_text())

@@ -285,11 +285,21 @@ def test_without_features(reversed_table):
     assert "features made of votes, as there are no features" in found.not_looked_at
 
 
+@pytest.mark.parametrize("n, kinds", [(28, []), (32, ["no sign"])])
+def test_no_sign_is_found_only_where_half_of_the_agreement_that_can_be_would_show(n, kinds):
+    """Two who agree on half of the items: had they agreed on all n, z would be (n - 1) / sqrt(n); 2.58 is looked for."""
+    k = np.arange(n)
+    found = examine_labellers(pd.DataFrame({"Ann": k % 2, "Bob": k // 2 % 2}), positive=1, rng=0)
+    assert found.kinds() == kinds and 27 / np.sqrt(28) / 2 < -ndtri(0.005) < 31 / np.sqrt(32) / 2
+    assert ("whether labels mean anything, as votes are too few to tell" in found.not_looked_at) == (not kinds)
+
+
 def test_single_votes(reversed_table):
     wide, X = reversed_table
     found = examine_labellers(wide[["Ann"]], X, positive=True, rng=0)
     assert found.findings == () and "annotators, as no item has two votes" in found.not_looked_at
-    assert "Not looked at: annotators" in repr(found)
+    head = f"{wide['Ann'].count():,} votes of 1 annotator on {wide['Ann'].count():,} items: nothing was found.\n"
+    assert repr(found).startswith(head) and "Not looked at: annotators" in repr(found)
 
 
 def test_votes_that_are_all_alike():

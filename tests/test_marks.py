@@ -29,7 +29,7 @@ WITHOUT = {
     " Panel.without Panel.without_feature Profile.of VoteTerms.parts centre_and_scale column_sums design later_classes"
     " nested_votes parts_of_votes product split_errors votes_in_order who_voted",
     "check, decide, show": "LabellerFindings.kinds LogisticRule.describe Profile.by_default advice as_memory explain_rank"
-    " explain_separation need_repeated_votes rarer_items run separation_of shown",
+    " explain_separation items_worth need_repeated_votes p_value rarer_items run separated_by separation_of shown",
     "are abstract": "VoteModel.correlation VoteModel.draw_probabilities VoteModel.log_probability",
 }
 

@@ -97,8 +97,8 @@ SIGNATURES = {
 RULE = "coef converged n_iter separation log_likelihood n_items n_without_votes feature_names".split()
 REPORT = "items annotators counted agreement agreement_lacks alpha0 alpha0_lacks findings notes files made positive".split()
 REPORT += ["repeats", "level"]
-MORE = "fit coefficients overdispersion efficiency_direct goodness_of_fit truth worth comparison lacking classes".split()
-MORE += "cost_item cost_vote cost_truth".split()
+MORE = "fit coefficients overdispersion efficiency_direct goodness_of_fit truth worth comparison separated lacking".split()
+MORE += "classes cost_item cost_vote cost_truth".split()
 FIELDS = {
     softlabel.LogisticFit: [*RULE, "deviance", "dispersion"],
     softlabel.BatchFit: ["coef", "converged", "n_iter"],

@@ -461,7 +461,7 @@ def test_votes_that_lean_are_found_out_and_no_advice_rests_on_the_formula():
     assert found.lean.low < -1 < found.lean.high < 0 and found.scale.low < 1 < found.scale.high
     assert 0 < found.floor.low < floor < found.floor.high and found.error.low < floor + bayes < found.error.high
     assert report.refuted and found.equal_number.high < len(report.used) < report.promised.low
-    assert any("their mean leans" in text for text in report.warnings)
+    assert any("the mean of the votes leans" in text for text in report.warnings)
     for text in told(report):
         assert "the true labels rule out so much" in text and "There is no advice to buy votes or items" in text
         assert "buy more" not in text
@@ -483,18 +483,82 @@ def test_votes_off_scale_alone_are_not_called_wrong():
     known = report.used[report.used["truth"].notna()]
     calibration = fit_logistic(logit(known[["posterior"]]), known["truth"])
     assert abs(report.worth.scale.value - calibration.coef[1]) < calibration.stderr()[1] and report.worth.scale.high < 1
-    assert "too extreme: decisions at one half stay right" in repr(report) and "do not rule out so much" in repr(report)
+    assert "too extreme: that spoils probabilities, but by itself moves no decision" in repr(
+        report
+    ) and "do not rule out so much" in repr(report)
+
+
+def test_votes_that_go_against_the_true_labels_are_not_called_harmless():
+    """A negative factor keeps the direction of the coefficients and turns every decision round."""
+    report = analyse_votes(LONG, X, positive="yes", truth=1 - TRUTH)
+    assert report.inverted and not report.trusted and report.advice == "none" and not the_report().inverted
+    assert report.headline.use.startswith("Not as they are. The votes go against the true labels")
+    assert any("go against the true labels" in text for text in report.warnings) and "by itself" not in repr(report)
+    few = analyse_votes(LONG, X, positive="yes", truth=(1 - TRUTH)[:40])
+    assert few.worth.scale.low < 0 < few.worth.scale.high < 1 and not few.inverted and "by itself" not in repr(few)
+    assert "too extreme, or even go against the true labels" in repr(few)
+
+
+def test_a_truth_that_levels_off_like_the_votes_is_not_called_wrong():
+    """Votes and truth of one and the same probability, never near 0 or 1: their mean is right and no logistic regression."""
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["size", "shape"]).rename_axis("item")
+    p = 0.15 + 0.7 * expit(x.to_numpy() @ [4.0, 1])
+    votes = pd.DataFrame(rng.random((2000, 5)) < p[:, None], x.index)
+    report = analyse_votes(votes, x, positive=True)
+    assert report.mean_doubted and report.trusted and report.advice == "none"
+    assert "guess, or see what the features do not. Only true labels tell which" in report.headline.use
+    assert report.headline.worth.startswith("If the mean of the votes is right")
+    for text in told(report):
+        assert "mean is wrong" not in text and "their gains rest on a logistic regression, which" in text
+        assert "when the table has been mended" not in text
+    truth = pd.Series((rng.random(2000) < p).astype(int), x.index).where(np.arange(2000) < 600)
+    seen = analyse_votes(votes, x, positive=True, truth=truth)
+    assert seen.worth.lean.low <= 0 <= seen.worth.lean.high and not seen.refuted  # no reason to call it wrong
+
+
+@pytest.mark.parametrize("k", [1, 20, 120])
+def test_gains_with_true_labels_take_these_as_in_hand_and_the_votes_for_what_they_say(k):
+    report = the_report() if k == 120 else analyse_votes(LONG, X, positive="yes", truth=TRUTH[:k])
+    ceiling = {"n_truths": k, "equal": Interval(*report.worth.equal_number)}
+    gained = buying.gains(np.full(120, 5.0), report.alpha0, 1.0, 1.0, **ceiling)
+    pd.testing.assert_frame_equal(report.spending, buying.spending(gained))
+    assert (
+        "If the mean is right" not in report.headline.next and "if the mean of the votes is right; an" not in told(report)[1]
+    )
+    assert "For the price" in report.headline.next and "as true labels tell the mean of the votes; an item" in told(report)[1]
+
+
+NOT_TESTED = {
+    "one": (WIDE, X, TRUTH[:1], "one true label, or several"),
+    "separated": (WIDE.apply(lambda v: np.where(X["size"] > 0, "yes", "no")), X, TRUTH, "the features separate the votes"),
+    "far off": (WIDE, X.assign(far=np.r_[1e6, np.arange(119)]), TRUTH, "too far from all others, for 4 coefficients"),
+}
+
+
+@pytest.mark.parametrize("votes, features, truth, why", NOT_TESTED.values(), ids=list(NOT_TESTED))
+def test_why_truth_was_not_held_against_the_votes(votes, features, truth, why):
+    report = analyse_votes(votes, features, positive="yes", truth=truth)
+    assert np.isnan(report.truth.pvalue) and why in report.truth.lacks
+    assert any(f"not tested, because {report.truth.lacks}" in text for text in report.warnings)
+    assert not re.search(r"\b1 (true labels|items|votes|annotators|coefficients)\b", told(report)[0] + told(report)[1])
+    assert the_report().truth.lacks == "" and not any("not tested" in text for text in the_report().warnings)
 
 
 BAD_TRUTH = {
-    "few": (WIDE, X, TRUTH[:20], "only 9 true labels of class 0"),
-    "one class": (WIDE, X, TRUTH[TRUTH == 1], "only 0 true labels of class 0"),
+    "few": (WIDE, X, TRUTH[:20], "only 9 true labels of the negative class"),
+    "one class": (WIDE, X, TRUTH[TRUTH == 1], "no true label of the negative class"),
     "one": (WIDE, X, TRUTH[:1], "By 1 true label,"),
     "no votes": (WIDE[:60], X, TRUTH[40:], "60 true labels in truth are on items without votes"),
     "separated": (WIDE, X, (X["size"] > 0).astype(int), "the features separate the true labels"),
     "lacking features": (WIDE[:60], X[:70].reindex(X.index), TRUTH[60:], "lack a feature, not used: 50"),
     "nothing left": (WIDE[:60], X[:60].reindex(X.index), TRUTH[60:], "lack a feature, not used: 60"),
-    "votes separated too": (WIDE.apply(lambda v: np.where(X["size"] > 0, "yes", "no")), X, (X["size"] > 0) * 1, "at least"),
+    "votes separated too": (
+        WIDE.apply(lambda v: np.where(X["size"] > 0, "yes", "no")),
+        X,
+        (X["size"] > 0) * 1,
+        "That cannot be told with",
+    ),
     "inverted": (WIDE.replace({"yes": "no", "no": "yes"}), X, TRUTH, "worth at most 4 true labels"),
     "one feature": (WIDE, X[["size"]], TRUTH, "as there is one feature"),
     "one vote": (WIDE[["a0"]], X, TRUTH, "votes would be worth one true label each"),
@@ -747,7 +811,7 @@ def test_a_bad_table_is_named_and_nothing_is_advised_to_be_bought(kind, make, re
     assert kind in report.kinds and report.advice == "none"
     assert report.headline.use.startswith(("Not as they are", "No: there is no sign"))
     for text in told(report):
-        assert "buy more" not in text and remedy in text
+        assert "buy more" not in text and remedy in text and "left out of what follows" not in text
     assert "worth" not in report.headline.worth and "true labels" not in report.headline.worth
     assert any(finding.text in report.warnings for finding in report.findings.findings)
 
@@ -877,7 +941,9 @@ def test_the_interval_of_agreement_covers():
     assert stats.binomtest(held, 200, 0.93, alternative="less").pvalue > 0.01
     for counts, words in (
         ([[1.0, 0], [0, 1]], "no item has two votes"), ([[3.0, 0]] * 9, "all votes are alike"),
-        ([[3.0, 0]] * 9 + [[0.0, 3]] * 9, "only 0 items with two votes are split"), ([[1.0, 1]] * 9, "are unanimous"),
+        ([[3.0, 0]] * 9 + [[0.0, 3]] * 9, "no item with two votes is split"),
+            ([[1.0, 1]] * 9, "no item with two votes is unanimous"),
+            ([[1.0, 1]] * 9 + [[2.0, 0]], "only 1 item with two votes is unanimous"),
     ):  # fmt: skip
         found, lacks = agreement(np.array(counts), 0.95, rng)
         assert words in lacks and (found is None or np.isnan(found.low))
@@ -981,7 +1047,39 @@ def test_two_labels_without_features_are_examined_and_the_positive_one_comes_fir
         analyse_votes(edited(LONG, 17, "label", "yse"), None)
 
 
+def unanimous(n):
+    return pd.DataFrame({name: np.where(np.arange(n) % 3, "yes", "no") for name in ("Ann", "Bob")}).rename_axis("item")
+
+
+def test_a_small_table_in_which_all_agree_is_not_said_to_mean_nothing():
+    report = analyse_votes(unanimous(6), None)
+    assert "no sign" not in report.kinds and "whether labels mean anything, as votes are too few" in repr(report)
+    assert report.headline.use.startswith("Annotators are not shown to agree") and "Buy nothing" not in report.headline.next
+    assert "no sign" not in analyse_votes(unanimous(60), None).kinds
+    chance = analyse_votes(unanimous(60).assign(Bob=np.where(np.arange(60) % 2, "yes", "no")), None)
+    assert (
+        "not shown to agree more than by chance (Krippendorff's alpha" in chance.headline.use
+        and ", p = " in chance.headline.use
+    )
+    assert "more items would be needed" in chance.headline.next and "eature" not in chance.warnings[0]
+    alike = repr(analyse_votes(unanimous(6).replace("no", "yes"), None))
+    assert "single annotators, as all votes are alike" in alike and "of 1 label:" in alike
+
+
 # ------------------------------------------------------------------ Names, JSON
+
+
+@pytest.mark.parametrize("name", ["$\\x$", "a$x$ b", "李 小龙", "🙂"])
+def test_any_name_can_be_drawn(drawn, name):
+    """Dollars are no formula; what the font lacks has a number, that the caption explains."""
+    report = analyse_votes(WIDE.rename(columns={"a1": name}), X, positive="yes")
+    picture = figures.annotators(report.annotators)
+    picture.figure.draw_without_rendering()
+    ticks = picture.figure.axes[0].get_yticklabels()
+    labels = [tick.get_text() for tick in ticks]
+    assert not any(tick.get_parse_math() for tick in ticks)
+    assert (name in labels) == ("$" in name) and (f"(1) {name}." in picture.caption) == ("$" not in name)
+    assert name in unescape(report.to_html())
 
 
 def test_pseudonyms_stand_everywhere():
@@ -1103,8 +1201,51 @@ def test_unanimous_votes_and_votes_more_regular_than_chance(drawn):
 def test_separated_votes_get_a_finite_fit_and_a_warning(drawn):
     separated = np.repeat(np.where(X["size"] > 0, "yes", "no")[:, None], 5, axis=1)
     report = analyse_votes(pd.DataFrame(separated, X.index), X, positive="yes")
-    assert report.separation == "complete" and "complete separation" in report.warnings[0]
-    assert np.isfinite(report.table()["value"].drop("alpha0")).all() and "separation" in report.to_html()
+    assert report.separation == "complete" and "Complete separation" in report.warnings[0]
+    assert (
+        np.isfinite(report.table()["value"].drop(["alpha0", "the same, from the scatter alone"])).all()
+        and "separation" in report.to_html()
+    )
+
+
+@pytest.mark.parametrize("kind", ["quasi", "complete"])
+def test_what_separates_is_named_and_is_the_first_step(kind):
+    """Quasi: of four items with a rare mark all votes agree, and all other coefficients can be told as without it."""
+    alike = WIDE.index[(WIDE == "yes").all(axis=1)][:4]
+    votes = WIDE if kind == "quasi" else WIDE.apply(lambda votes: WIDE["a0"])
+    mark = X.index.isin(alike) if kind == "quasi" else WIDE["a0"] == "yes"
+    report = analyse_votes(votes, X.assign(mark=mark), positive="yes", truth=TRUTH)
+    assert report.separation == kind and report.separated.startswith("the feature 'mark' alone tells the labels apart")
+    assert report.headline.use.startswith(f"Not with these features: {report.separated}, so that n")
+    assert ("on some items" in report.separated) == (kind == "quasi") != ("so that nothing" in report.headline.use)
+    assert report.headline.worth.startswith("That cannot be told with these features")
+    assert report.headline.next.startswith("Leave out features") and report.warnings[0].startswith(kind.capitalize())
+    assert np.isnan(report.efficiency_direct) and not any("However many votes" in text for text in report.details)
+    assert "z is the signed root" in report.to_html() and "Errors and intervals are over" not in report.to_html()
+
+
+def test_of_few_items_no_order_is_made_up():
+    """18 items, three coefficients: nothing says which item a vote would help, and the first of the file are not named."""
+    report = analyse_votes(WIDE[:18], X[:18], positive="yes")
+    assert report.alpha0_lacks and np.isnan(report.efficiency_direct)
+    page = told(report)[1]
+    assert "Label these again first" not in page and "Which items another vote would help most cannot be told" in page
+    assert "scatter of the votes alone" not in page and "between 1 and 5" in page
+    assert not report.affordable and "the money is not enough for some" in page
+    assert the_report().affordable and "it needs some" in told(the_report())[1]
+
+
+def test_numbers_have_their_level_and_their_number():
+    """Levels are not rounded, one is one, bounds that are equal are one number, and no p-value is zero."""
+    report = analyse_votes(WIDE[["a0"]], X, positive="yes", level=0.999, truth=TRUTH[:40], rng=np.int64(3))
+    text, page = told(report)
+    assert "level 99.9%" in text and "99.9% intervals" in page and "100%" not in text + page and report.made["seed"] == "3"
+    assert "99.9% intervals" in repr(report.worth) and "of 1 annotator on 120 items" in report.methods
+    assert not re.search(r"between (\S+) and (\1|infinite)\b", page)
+    assert [parts.items_worth(x) for x in (0.5, 1, 9.25)] == ["0.5 items' worth", "1 item's worth", "9.25 items' worth"]
+    assert parts.p_value(0.0) == "p below 1e-300" and parts.p_value(0.0123) == "p = 0.0123"
+    counts = pd.DataFrame(COUNTS.astype(int), X.index, ["yes", "no"])
+    assert "votes on 120 items" in analyse_votes(counts, X, positive="yes", count_columns=["yes", "no"]).methods
 
 
 # ------------------------------------------------------------------ Errors

@@ -253,7 +253,12 @@ MIXED = np.where(SIGN == 1, 1, np.arange(60) % 2)
         (
             {"a": NOISE[:, 0], "sign": SIGN, "b": NOISE[:, 1]},
             MIXED,
-            "quasi separation: the feature 'sign' alone tells the labels",
+            "quasi separation: the feature 'sign' alone tells the labels apart without error on some items, so",
+        ),
+        (
+            {"leak": MIXED + 0.1 * SIGN, "sign": SIGN},
+            MIXED,
+            "complete separation: the feature 'leak' alone tells the labels apart without error, so",
         ),
         ({"a": NOISE[:, 0], "sign": -SIGN}, MIXED, "the feature 'sign' alone"),
         ({"a": NOISE[:, 0], "sign": SIGN}, 1 - MIXED, "the feature 'sign' alone"),

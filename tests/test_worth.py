@@ -615,7 +615,7 @@ def test_answer_in_words():
 
 def test_few_true_labels_of_a_class():
     X, counts, truth = with_votes(200, 18)
-    with pytest.warns(TruthWarning, match="only [1-9] true labels of class") as caught:
+    with pytest.warns(TruthWarning, match="only [1-9] true labels of the positive class") as caught:
         answer = worth_of_votes(X, counts, truth, rng=0)
     assert [str(w.message) for w in caught] == list(answer.reservations) and caught[0].filename == __file__
     assert "but: truth has only" in repr(answer)
@@ -627,7 +627,7 @@ def test_true_labels_of_one_class():
     with pytest.warns(TruthWarning, match="truth are 1"):
         fit = fit_votes_and_truth(X, counts, truth)
     assert np.isfinite(fit.coef).all() and np.isfinite(fit.stderr()).all()
-    with pytest.warns(TruthWarning, match="only 0 true labels of class 0"):
+    with pytest.warns(TruthWarning, match="no true label of the negative class"):
         answer = worth_of_votes(X, counts, truth, rng=0)
     assert 0 < answer.error.low < answer.error.high < 1
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from softlabel.overdispersion import alpha0_interval, estimate_alpha0
-from softlabel.report.parts import Interval
-from softlabel.validation import Array
+from softlabel.report.parts import Interval, items_worth
+from softlabel.validation import Array, several
 from softlabel.vote_models import variance_inflation
 
 FEWEST_SPLIT = 5  # items on which votes differ, or agree, below which no interval is given
@@ -43,8 +43,9 @@ def agreement(counts: Array, level: float, rng: np.random.Generator) -> tuple[In
     split = (rows > 0).sum(axis=1) > 1
     few = min(weight[split].sum(), weight[~split].sum())
     if few < FEWEST_SPLIT:
-        what = "are split" if weight[split].sum() == few else "are unanimous"
-        return Interval(value, np.nan, np.nan), f"only {few:.0f} items with two votes {what}"
+        what = "split" if weight[split].sum() == few else "unanimous"
+        number = f"only {several(int(few), 'item')}" if few else "no item"
+        return Interval(value, np.nan, np.nan), f"{number} with two votes {'are' if few > 1 else 'is'} {what}"
     drawn = rng.multinomial(int(weight.sum()), weight / weight.sum(), size=RESAMPLES).astype(float)
     low, high = np.nanquantile(_alpha(rows, drawn), [(1 - level) / 2, (1 + level) / 2])
     return Interval(value, float(low), float(high)), ""
@@ -69,6 +70,6 @@ def without_features(counts: Array, level: float) -> tuple[Interval, Array, str]
         weight = np.asarray(1 / variance_inflation(np.maximum(m, 1), max(alpha0, 1e-9)))
     rarer = float((counts / np.maximum(m, 1)[:, None]).sum(axis=0)[used].min())
     if rarer < FEWEST_SPLIT:
-        return Interval(alpha0, 0.0, np.inf), share, f"only {rarer:.2g} items' worth of votes for the rarest class"
+        return Interval(alpha0, 0.0, np.inf), share, f"the rarest class has only {items_worth(rarer)} of votes"
     low, high = alpha0_interval(counts[:, used], tau, level=level, method="likelihood")
     return Interval(alpha0, low, high), share, ""

@@ -31,6 +31,7 @@ from softlabel.report.penalised import PenalisedFit, fit_penalised, needs_penalt
 from softlabel.report.result import VoteReport
 from softlabel.report.tidy import Tables, tidy
 from softlabel.report.votes_alone import OF_FINDINGS, AgreementReport, analyse_agreement
+from softlabel.separation import separated_by
 from softlabel.tables import VoteTable, read_features, read_truth, read_votes
 from softlabel.two_way import Who
 from softlabel.validation import Array, as_level, as_positive, as_rng, listed
@@ -204,6 +205,7 @@ def analyse_votes(
     log.info("examined %s annotators", f"{len(used.annotators):,}")
     seen, why = agreement(counts, level, rng)
     m = counts.sum(axis=1)
+    enough = not lacks or m.max() < 2  # items for an interval
     known_alpha0 = not np.isnan(alpha0.value) and (not lacks or isinstance(fit, PenalisedFit))
     more = describe(counts, tau, alpha0 if known_alpha0 else Interval(np.nan, 0.0, np.inf), X.index)
     if known_alpha0:
@@ -220,11 +222,12 @@ def analyse_votes(
         alpha0=alpha0,
         alpha0_lacks=lacks,
         overdispersion=test,
-        efficiency_direct=parts.direct_efficiency(fit, X, tau) if isinstance(fit, LogisticFit) else np.nan,
+        efficiency_direct=parts.direct_efficiency(fit, X, tau) if isinstance(fit, LogisticFit) and enough else np.nan,
         goodness_of_fit=parts.goodness_of_fit(counts, tau, alpha0.value if m.max() > 1 else np.inf),  # any, of single votes
         truth=None if told is None else parts.against_truth(fit, told[0], _posterior(fit, told[0], tau, X), *told[1:3]),
         worth=worth,
         comparison=comparison,
+        separated="" if fit.separation == "none" else separated_by(fit.separation, X.to_numpy(), counts, fit.feature_names),
         lacking=lacking,
         positive=positive,
         cost_item=cost_item,

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -25,7 +26,13 @@ def made_today(rng: np.random.Generator | int | None) -> dict[str, str]:
         number = version("softlabel")
     except PackageNotFoundError:  # run from its folder
         number = "unknown"
-    seed = str(rng) if isinstance(rng, int) else "none: other draws each time" if rng is None else "a generator of the caller"
+    seed = (
+        str(rng)
+        if isinstance(rng, Integral)
+        else "none: other draws each time"
+        if rng is None
+        else "a generator of the caller"
+    )
     return {"date": date.today().isoformat(), "version": number, "seed": seed}
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
 
 from softlabel.efficiency import pooled_efficiency
 from softlabel.report.parts import equal_number, shown, wilson
@@ -53,7 +54,7 @@ def worth(report: "VoteReport") -> Picture:
     value, low, high = ([pooled_efficiency(np.array([k]), np.inf if np.isnan(a) else a) for k in grid] for a in report.alpha0)
     with matplotlib.rc_context(STYLE):
         figure, ax = _axes(3.4)
-        label = "whatever alpha0 is" if unknown else f"{report.level:.0%} interval"
+        label = "whatever alpha0 is" if unknown else f"{100 * report.level:g}% interval"
         ax.fill_between(grid, low, high, color=BLUE, alpha=0.2, linewidth=0, label=label)
         if not unknown:
             ax.plot(grid, value, color=BLUE, label="estimate")
@@ -160,6 +161,8 @@ def annotators(frame: pd.DataFrame) -> Picture | None:
     shown_rows = frame if len(frame) <= MOST_ANNOTATORS else pd.concat([frame[: MOST_ANNOTATORS - 10], frame[-10:]])
     accused = (shown_rows["finding"] != "").to_numpy()
     y, x, reach = np.arange(len(shown_rows))[::-1], shown_rows["slope"].to_numpy(), Z * shown_rows["slope error"].to_numpy()
+    drawable = get_font(findfont(STYLE["font.family"])).get_charmap()
+    strange = [str(name) for name in shown_rows.index if not {ord(letter) for letter in str(name)} <= drawable.keys()]
     with matplotlib.rc_context(STYLE):
         figure, ax = _axes(1.1 + 0.21 * len(shown_rows))
         for at, mark in ((0, ":"), (1, "-")):
@@ -172,7 +175,7 @@ def annotators(frame: pd.DataFrame) -> Picture | None:
                 ax.errorbar(
                     x[which], y[which], xerr=reach[which], fmt=marker, color=colour, markersize=4.5, capsize=2, label=label
                 )
-        ax.set_yticks(y, [_short(name) for name in shown_rows.index])
+        ax.set_yticks(y, [_short(name, strange) for name in shown_rows.index], parse_math=False)
         ax.set(xlabel="follows the others (0: not at all, 1: like them all)", ylim=(-0.8, len(y) - 0.2))
         if accused.any():
             figure.legend(loc="outside upper right", ncols=2, fontsize=8)
@@ -185,11 +188,14 @@ def annotators(frame: pd.DataFrame) -> Picture | None:
         "How each annotator's votes follow what features and the other annotators predict: 1 (line) is like the others, 0 "
         f"(dots) not at all, below 0 against them. Bars: 95% intervals. Diamonds: something was found.{few}"
     )
+    if strange:
+        caption += f" Names in a script that the figure lacks: {'; '.join(f'({k}) {x}' for k, x in enumerate(strange, 1))}."
     return Picture(figure, alt, caption)
 
 
-def _short(name: object) -> str:
-    text = str(name)
+def _short(name: object, strange: list[str]) -> str:
+    """A name for the figure; of a strange one its number."""
+    text = f"({strange.index(str(name)) + 1})" if str(name) in strange else str(name)
     return text if len(text) <= 20 else f"{text[:19]}…"
 
 

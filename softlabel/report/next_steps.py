@@ -13,6 +13,10 @@ ASK = (
     "Have some 50 items, drawn at random (choose_for_truth), labelled by somebody who knows: nothing else tells whether the "
     "mean is right."
 )
+NO_SIGN = (
+    "Buy nothing of this kind. Look at ten items with the annotators: is the question clear, and do the labels in the table "
+    "mean what they meant? Otherwise more items would be needed to see anything."
+)
 MEND = {  # what to do about a finding, for nothing
     "contradiction": "Ask both sides what they answered; a few true labels of items on which they differ say who is right.",
     "reversed": "Ask {who} about the labels; turn those votes round if they were reversed, or leave them out.",
@@ -33,10 +37,7 @@ MEND_FIRST = {"no sign", *MEND} - {"leans", "square missing", "guesses by all"}
 
 def next_steps(report: "VoteReport") -> str:
     if "no sign" in report.kinds:
-        return (
-            "Buy nothing of this kind. Look at ten items with the annotators: is the question clear, and do the labels in the "
-            "table mean what they meant? Otherwise more items would be needed to see anything."
-        )
+        return NO_SIGN
     steps = list(report.remedies[:2])
     if not report.trusted:
         return " ".join([*steps, "Then make the report again; until then there is no advice to buy anything."])
@@ -51,17 +52,27 @@ def _buy(report: "VoteReport") -> str:
     """What the next money is best spent on."""
     frame = report.spending
     if report.advice == "none":
-        return "There is no advice to buy votes or items: their gains are computed as if the mean of the votes were right."
+        return no_advice(report)
     by = zip(("votes add", "new items", "true labels"), frame.to_numpy())
     said = ", ".join(f"{how} {_gain(low, high)}{' of information' * (how == 'votes add')}" for how, (_, low, high) in by)
     best = {
         "either": "the data leave open which is best" if len(frame) > 2 else "the data leave open which is better",
-        "more votes": "buy more votes",
-        "more items": "buy more items",
-        "true labels": "buy true labels",
+        "more votes": "at all ends of the intervals it is best to buy more votes",
+        "more items": "at all ends of the intervals it is best to buy more items",
+        "true labels": "at all ends of the intervals it is best to buy true labels",
     }[report.advice]
     start = "For" if report.worth else "If the mean is right, for"
     return f"{start} the price of one more vote on each item {said}: {best}."
+
+
+def no_advice(report: "VoteReport") -> str:
+    """Why there is none, of a table that may be trusted."""
+    why = (
+        "their gains rest on a logistic regression, which the votes do not follow"
+        if report.mean_doubted
+        else "true labels show that the mean of the votes is wrong, and no number of votes mends that"
+    )
+    return f"There is no advice to buy votes or items: {why}."
 
 
 def _gain(low: float, high: float) -> str:
@@ -81,7 +92,17 @@ def mend(findings: LabellerFindings | None) -> tuple[str, ...]:
 
 def remedies(report: "VoteReport") -> tuple[str, ...]:
     """What costs nothing, gravest first."""
-    found = list(mend(report.findings))
+    found = []
+    if report.separation != "none":
+        found.append(
+            "Leave out features that were made of votes; if none was, leave out those that separate (or merge them with "
+            "others), or get more items."
+        )
+    if report.inverted:
+        found.append(
+            "Look at some items with a true label: are labels of one kind reversed, or is the positive class the wrong one?"
+        )
+    found += mend(report.findings)
     if report.use_weights:
         gain = report.gain_of_weights
         ends = "" if report.alpha0_lacks else f" ({gain.low:.0%} to {gain.high:.0%})"

@@ -9,7 +9,19 @@ import pandas as pd
 
 from softlabel.report import figures
 from softlabel.report.html import estimates, figure, in_percents, linked, listing, note, table
-from softlabel.report.parts import BOOK, CHAPTER, QUESTIONS, Interval, equal_number, equal_number_in_words, shown, to_decimals
+from softlabel.report.next_steps import no_advice
+from softlabel.report.parts import (
+    BOOK,
+    CHAPTER,
+    QUESTIONS,
+    Interval,
+    equal_number,
+    equal_number_in_words,
+    p_value,
+    shown,
+    to_decimals,
+)
+from softlabel.validation import several
 
 if TYPE_CHECKING:
     from softlabel.report.base import Report
@@ -110,7 +122,10 @@ def _counts(report: "Report") -> str:
 def _in_two(estimate: Interval, lacks: str = "") -> tuple[str, str]:
     """A number and its interval; where there is none, the bounds alone."""
     if lacks:
-        return "", f"between {shown(estimate.low)} and {shown(estimate.high)}"
+        low, high = shown(estimate.low), shown(estimate.high)
+        if low == high:
+            return low, ""
+        return "", "unknown" if np.isinf(estimate.high) else f"between {low} and {high}"
     return shown(estimate.value), estimate.ends()
 
 
@@ -118,13 +133,16 @@ def _next(report: "VoteReport") -> str:
     free = "<p>Nothing that is free was found.</p>"
     if report.remedies:
         free = f"<p>First what costs nothing:</p>{listing(report.remedies)}"
-    if not report.trusted or report.mean_doubted:
+    if not report.trusted:
         return free + "<p>What is best to buy can be told when the table has been mended.</p>"
+    if report.mean_doubted:
+        return free + f"<p>{no_advice(report)}</p>"
     truth = "" if report.cost_truth is None else f", a true label {shown(report.cost_truth)}"
     prices = f"an item costs {shown(report.cost_item)}, a vote {shown(report.cost_vote)}{truth}"
+    given = "as true labels tell the mean of the votes" if report.worth else "if the mean of the votes is right"
     spent = table(
         report.spending.map(lambda x: "unknown" if np.isnan(x) else f"{x:.1%}"),
-        f"Gain of information by the price of one more vote on each item, if the mean of the votes is right; {prices}",
+        f"Gain of information by the price of one more vote on each item, {given}; {prices}",
     )
     prices_are = (
         "These prices are assumed; say what an item, a vote and a true label really cost (cost_item, cost_vote, cost_truth)."
@@ -133,10 +151,10 @@ def _next(report: "VoteReport") -> str:
     )
     best = report.best_votes
     number = f"{shown(best.low)} to {shown(best.high)}" if report.alpha0_lacks else f"{shown(best.value)} ({best.ends()})"
-    afresh = (
-        f"A study that starts afresh with the same money does best with {number} votes an item, and needs some "
-        f"{report.min_items:,} items, ten of the rarer class for each coefficient. {BOOK}beyond/08_budget.html"
-    )
+    some = f"some {report.min_items:,} items, ten of the rarer class for each coefficient"
+    needs = f"it needs {some}" if report.affordable else f"the money is not enough for {some}"
+    afresh = f"A study that starts afresh with the same money does best with {number} votes an item; {needs}."
+    afresh += f" {BOOK}beyond/08_budget.html"
     return free + spent + note(prices_are) + note(afresh)
 
 
@@ -144,7 +162,7 @@ def _worth(report: "VoteReport") -> str:
     lacks, m = report.alpha0_lacks, shown(report.used["votes"].mean())
     rows = {
         "alpha0": _in_two(report.alpha0, lacks),
-        f"true labels that {m} votes on an item are worth": _in_two(report.efficiency, lacks),
+        f"true labels that the votes on an item are worth, {m} on average": _in_two(report.efficiency, lacks),
         "the same with weights 1 / phi": _in_two(report.weighted, lacks),
         "true labels that all votes are worth": _in_two(report.promised, lacks),
     }
@@ -155,17 +173,19 @@ def _worth(report: "VoteReport") -> str:
         f"{BOOK}paper/05_relative_efficiency.html"
     )
     out = _by_truth(report) + note(explained)
-    out += estimates(rows, f"If the mean of the votes is right: with {report.level:.0%} intervals")
+    out += estimates(rows, f"If the mean of the votes is right: with {100 * report.level:g}% intervals")
     if lacks:
         out += note(f"No interval can be had for alpha0, because {lacks}. {BOOK}beyond/07_small_samples.html")
     if np.isfinite(report.efficiency_direct):
         out += note(
-            "The scatter of the votes alone, without any model of it, makes an item worth "
-            f"{shown(report.efficiency_direct)} true labels."
+            "The scatter of the votes alone, without any model of it, makes an item worth this many "
+            f"true labels: {shown(report.efficiency_direct)}."
         )
     if report.overdispersion is not None:
-        statistic, p = map(shown, report.overdispersion)
-        out += note(f"Test that votes on an item are independent, given the features: statistic {statistic}, p = {p}.")
+        statistic, p = report.overdispersion
+        out += note(
+            f"Test that votes on an item are independent, given the features: statistic {shown(statistic)}, {p_value(p)}."
+        )
     return out + figure(figures.worth(report))
 
 
@@ -181,10 +201,11 @@ def _by_truth(report: "VoteReport") -> str:
     rows |= {name: _in_two(to_decimals(estimate)) for name, estimate in mean.items()}
     if len(report.fit.coef) == 2:
         rows["tilt (right: 0)"] = "0", "one feature"
-    return estimates(rows, f"By {worth.n_truths:,} true labels, with {report.level:.0%} intervals") + note(
-        "Lean: how much larger the log-odds of the truth are than those of the votes, where votes are in doubt. Scale: below "
-        "1 votes are too extreme, above 1 too timid. Tilt: how differently nature and annotators weigh the features. Lean "
-        "and tilt make the floor, which no number of votes takes away. True labels must be those of items drawn at random. "
+    return estimates(rows, f"By {several(worth.n_truths, 'true label')}, with {100 * report.level:g}% intervals") + note(
+        "Lean: how much larger the log-odds of the truth are than those of the votes, where votes are in doubt. Scale: votes "
+        "are too extreme if it is below 1, too timid if above. Tilt: how differently nature and annotators weigh the "
+        "features. Lean and tilt make the floor, which no number of votes takes away. True labels must be those of items "
+        "drawn at random. "
         f"{CHAPTER}#lean-scale-tilt"
     )
 
@@ -192,6 +213,8 @@ def _by_truth(report: "VoteReport") -> str:
 def _items(report: "VoteReport") -> str:
     if np.isnan(report.alpha0.value):
         return "<p>With one vote an item it cannot be told how much a vote says beyond the features.</p>"
+    if report.used["relabel"].isna().any():
+        return note(f"Which items another vote would help most cannot be told, because {report.alpha0_lacks}.")
     columns = ["votes", "positive", "posterior", "given votes", "low", "high", "doubt", "disagreement"]
     by_need = report.used.sort_values("relabel")[columns]
     contested = by_need[FIRST:].sort_values("disagreement", ascending=False, kind="stable")
@@ -238,7 +261,8 @@ def _fit(report: "VoteReport") -> str:
         figure(figures.reliability(report))
         + note(
             f"Observed against expected votes in {len(fit.calibration)} groups of items: statistic {shown(fit.statistic)} on "
-            f"{fit.df} degrees of freedom, p = {shown(fit.pvalue)}: the chance of such differences if the rule is right."
+            f"{several(fit.df, 'degree')} of freedom, {p_value(fit.pvalue)}: the chance of such differences if the rule is "
+            "right."
         )
         + figure(figures.histogram(report))
         + note(
@@ -255,6 +279,14 @@ def _coefficients(report: "VoteReport") -> str:
         return table(few, f"The largest of {len(report.coefficients):,} coefficients, shrunk by a penalty") + note(
             "Without errors and intervals: those of a penalised fit hold nothing."
         )
+    log_odds = "Log-odds: 0 is a probability of one half, 1 of 73%, 2 of 88%."
+    if report.separation != "none":
+        return table(
+            report.coefficients, f"Change of the log-odds of {report.positive!r} for one unit of a feature, by Firth's method"
+        ) + note(
+            f"{log_odds} Intervals are those of the penalised likelihood, z is the signed root of its ratio at 0, and stderr "
+            "is that of the model: where the likelihood is far from normal, as here, the three do not go together."
+        )
     two_way = "t" in report.coefficients
     over = "over items and annotators" if two_way else "over items"
     others = (
@@ -264,10 +296,7 @@ def _coefficients(report: "VoteReport") -> str:
     )
     return table(
         report.coefficients, f"Change of the log-odds of {report.positive!r} for one unit of a feature, with errors {over}"
-    ) + note(
-        f"Log-odds: 0 is a probability of one half, 1 of 73%, 2 of 88%. Errors and intervals are {over}. {others} "
-        f"{BOOK}beyond/06_correlated_errors.html"
-    )
+    ) + note(f"{log_odds} Errors and intervals are {over}. {others} {BOOK}beyond/06_correlated_errors.html")
 
 
 def _comparison(comparison: pd.DataFrame) -> str:

@@ -71,7 +71,7 @@ class GoodnessOfFit(NamedTuple):
 class TruthTest(NamedTuple):
     """Score test of the votes' coefficients, up to a factor, on the true labels; how often the votes' rule is right.
 
-    ``statistic`` and ``pvalue`` are ``nan``, and ``df`` is 0, where items are too few for the test to hold its level.
+    Where there is no test, ``statistic`` and ``pvalue`` are ``nan``, ``df`` is 0, and ``lacks`` says why.
     """
 
     n_items: int
@@ -79,6 +79,7 @@ class TruthTest(NamedTuple):
     df: int
     pvalue: float
     accuracy: float
+    lacks: str = ""
 
 
 def equal_number(worth: WorthOfVotes) -> Interval:
@@ -119,6 +120,16 @@ def shown(x: float) -> str:
     if np.isinf(x):
         return "infinite"
     return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}"
+
+
+def items_worth(votes: float) -> str:
+    """How many items' worth of votes there are, an item being one however many votes it has."""
+    return "1 item's worth" if shown(votes) == "1" else f"{shown(votes)} items' worth"
+
+
+def p_value(p: float) -> str:
+    """A p-value in words; one that is smaller than any number is below the smallest."""
+    return f"p = {shown(p)}" if p else "p below 1e-300"
 
 
 def direct_efficiency(fit: LogisticFit, X: pd.DataFrame, tau: Array) -> float:
@@ -169,7 +180,7 @@ def overdispersion(
     if fit.separation != "none":
         return Interval(value, 0.0, np.inf), test, "the features separate the votes"
     if rarer < FEWEST * q:
-        few = f"there are {shown(rarer)} items' worth of votes for the rarer class, fewer than {FEWEST} for each coefficient"
+        few = f"the rarer class has {items_worth(rarer)} of votes, fewer than {FEWEST} for each coefficient"
         return Interval(value, 0.0, np.inf), test, few
     return Interval(value, *alpha0_interval(counts, tau, X=X, level=level)), test, ""
 
@@ -203,9 +214,10 @@ def against_truth(fit: LogisticRule, X: pd.DataFrame, tau: Array, counts: Array,
 
     The score U of the true labels at the votes' coefficients b has covariance V = I + I C I, with C the covariance of b, if
     true labels and votes are independent given the features; where they are positively dependent it has less, and the test is
-    conservative. U'V^-1 U less its part along I b, which a change of scale would move, is the statistic: a factor moves no
-    decision, and it is also what fitted coefficients exaggerate where items are few. For the same reason C is made of
-    residuals as they would be without the item (HC3), and the statistic is referred to F.
+    conservative. U'V^-1 U less its part along I b, which a change of scale would move, is the statistic: a positive factor
+    moves no decision, and it is also what fitted coefficients exaggerate where items are few. (A negative factor, votes that
+    go against the true labels, this does not see: the scale in :class:`WorthOfVotes` tells.) For the same reason C is made
+    of residuals as they would be without the item (HC3), and the statistic is referred to F.
     """
     known = ~np.isnan(truth)
     if not known.any():
@@ -213,15 +225,17 @@ def against_truth(fit: LogisticRule, X: pd.DataFrame, tau: Array, counts: Array,
     y = truth[known]
     right = float(((tau[known, 0] > 0.5) == (y == 1)).mean())
     not_tested = TruthTest(len(y), np.nan, 0, np.nan, right)
-    if not isinstance(fit, LogisticFit) or fit.separation != "none":
-        return not_tested
+    if not isinstance(fit, LogisticFit):
+        return not_tested._replace(lacks="the fit is penalised")
+    if fit.separation != "none":
+        return not_tested._replace(lacks="the features separate the votes")
     scale = np.r_[1.0, X.abs().max().to_numpy()]
     x, m = np.column_stack([np.ones(len(X)), X]) / scale, counts.sum(axis=1)
     bread = fit.cov("model") * np.outer(scale, scale)
     leverage = np.einsum("ij,jk,ik->i", x, bread, x) * m * tau.prod(axis=1)
     freedom = int((m > 0).sum()) - x.shape[1]
     if freedom < 1 or leverage.max() > HIGHEST:
-        return not_tested
+        return not_tested._replace(lacks=f"items are too few, or too far from all others, for {x.shape[1]} coefficients")
     scores = x * ((counts[:, 0] - m * tau[:, 0]) / (1 - leverage))[:, None]
     x, tau = x[known], tau[known]
     information = (x * tau.prod(axis=1)[:, None]).T @ x
@@ -231,7 +245,7 @@ def against_truth(fit: LogisticRule, X: pd.DataFrame, tau: Array, counts: Array,
     score, along = x.T @ (y - tau[:, 0]), information @ (fit.coef * scale)
     statistic = score @ inverse @ score - (along @ inverse @ score) ** 2 / (along @ inverse @ along)
     if rank < 2:
-        return not_tested
+        return not_tested._replace(lacks="one true label, or several of items that are all alike, tell no direction")
     pvalue = float(fdtrc(rank - 1, freedom, statistic / (rank - 1)))
     return TruthTest(len(y), float(statistic), rank - 1, pvalue, right)
 

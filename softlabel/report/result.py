@@ -33,6 +33,8 @@ class VoteReport(Report):
         Coefficients of the fit, with standard errors and intervals where there are any.
     separation : {"none", "quasi", "complete"}
         Whether the features separate the votes.
+    separated : str
+        Which of them do so, in words.
     overdispersion : OverdispersionTest or None
         Test of alpha0 = inf; None where it cannot be made.
     efficiency, weighted : Interval
@@ -40,7 +42,8 @@ class VoteReport(Report):
         with weights 1 / phi.
     efficiency_direct : float
         The same as ``efficiency`` from the scatter of the votes alone: (det I^-1 / det C)^(1 / (p + 1)), where C is the
-        sandwich and I the information of one true label on each item; ``nan`` of a penalised fit.
+        sandwich and I the information of one true label on each item; ``nan`` of a penalised fit, and where items are too few
+        for an interval of alpha0, or separated.
     promised : Interval
         ``efficiency`` times the number of items.
     goodness_of_fit : GoodnessOfFit
@@ -51,17 +54,21 @@ class VoteReport(Report):
         None without true labels.
     worth : WorthOfVotes or None
         What the votes are worth by the true labels, by :func:`worth_of_votes`; None without true labels.
+    inverted : bool
+        Whether the interval of ``worth.scale`` is below 0: the votes go against the true labels.
     refuted : bool
         Whether ``worth`` puts the equal number of true labels below ``promised``, with both intervals.
     remedies : tuple of str
         What improves the answer and costs nothing.
     spending : DataFrame
         What the price of one more vote on each item buys, as votes, as items, and as true labels if they have a price:
-        ``gain`` of information with the ends of its interval, ``low`` and ``high``.
+        ``gain`` of information with the ends of its interval, ``low`` and ``high``. Without true labels as if the mean of the
+        votes were right; with some, these are in hand, and votes have the ceiling that :func:`split_budget` has.
     advice : {"more votes", "more items", "true labels", "either", "none"}
         What is best at all ends; "either" where they leave it open, and "none" where the numbers cannot be relied on.
     best_votes : Interval
-        Best number of votes an item for a study that starts afresh with the same money and ``min_items`` at least.
+        Best number of votes an item for a study that starts afresh with the same money and ``min_items`` at least, or as many
+        items as here if these are fewer.
     comparison : DataFrame or None
         Rules trained on other labels, judged by the truth; None without enough of it.
     lacking : str
@@ -93,6 +100,7 @@ class VoteReport(Report):
     truth: TruthTest | None
     worth: WorthOfVotes | None
     comparison: pd.DataFrame | None
+    separated: str
     lacking: str
     classes: str
     cost_item: float
@@ -147,6 +155,10 @@ class VoteReport(Report):
         return Interval(*(len(self.used) * e for e in self.efficiency))
 
     @property
+    def inverted(self) -> bool:
+        return self.worth is not None and self.worth.scale.high < 0
+
+    @property
     def refuted(self) -> bool:
         return self.worth is not None and self.worth.equal_number.high < self.promised.low
 
@@ -158,11 +170,11 @@ class VoteReport(Report):
     @property
     def trusted(self) -> bool:
         """Whether nothing was found that must be mended before any number can be relied on."""
-        return self.separation == "none" and not self.kinds & MEND_FIRST
+        return self.separation == "none" and not self.inverted and not self.kinds & MEND_FIRST
 
     @property
     def mean_doubted(self) -> bool:
-        """Whether the votes themselves show that their mean is not what a logistic regression says."""
+        """Whether the votes show that their mean is no logistic regression: whether it is right they cannot tell."""
         return "guesses by all" in self.kinds
 
     @cached_property
@@ -174,8 +186,8 @@ class VoteReport(Report):
             self.cost_vote,
             weighted=self.use_weights,
             cost_truth=self.cost_truth,
-            n_truths=self.worth.n_truths if self.worth and self.cost_truth is not None else 0,
-            equal=Interval(*self.worth.equal_number) if self.worth and self.cost_truth is not None else None,
+            n_truths=self.worth.n_truths if self.worth else 0,
+            equal=Interval(*self.worth.equal_number) if self.worth else None,
         )
 
     @property
@@ -195,9 +207,17 @@ class VoteReport(Report):
         return int(np.ceil(words.FEW * len(self.fit.coef) / max(min(share.mean(), 1 - share.mean()), 1e-3)))
 
     @property
+    def _spent(self) -> float:
+        return len(self.used) * self.cost_item + float(self.used["votes"].sum()) * self.cost_vote
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the same money buys ``min_items`` with the best number of votes."""
+        return self.min_items * (self.cost_item + self.best_votes.value * self.cost_vote) <= self._spent
+
+    @property
     def best_votes(self) -> Interval:
-        spent = len(self.used) * self.cost_item + self.used["votes"].sum() * self.cost_vote
-        most = (spent / min(self.min_items, len(self.used)) - self.cost_item) / self.cost_vote
+        most = (self._spent / min(self.min_items, len(self.used)) - self.cost_item) / self.cost_vote
         return buying.best_votes(self.alpha0, self.cost_item, self.cost_vote, np.floor(most))
 
     @property

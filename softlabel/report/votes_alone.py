@@ -14,11 +14,11 @@ from softlabel.report.agreement import agreement, without_features
 from softlabel.report.base import Report
 from softlabel.report.classes import read_classes, with_pseudonyms
 from softlabel.report.items import given_votes
-from softlabel.report.next_steps import MEND_FIRST, mend
-from softlabel.report.parts import BOOK, Headline, shown
+from softlabel.report.next_steps import MEND_FIRST, NO_SIGN, mend
+from softlabel.report.parts import BOOK, Headline, p_value, shown
 from softlabel.report.tidy import Tables
 from softlabel.tables import VoteTable
-from softlabel.validation import Array, listed, same
+from softlabel.validation import Array, listed, same, several
 
 OF_FINDINGS = ["finding", "slope", "slope error", "lean", "lean error"]  # columns, of each annotator
 FEW_VOTES = 20  # of an annotator, for each class, below which a confusion matrix is mostly chance
@@ -61,7 +61,12 @@ class AgreementReport(Report):
 
     def _use(self) -> str:
         if "no sign" in self.kinds:
-            return "No: there is no sign that the labels mean anything, as annotators agree no more than by chance."
+            (chance,) = (f.pvalue for f in self.findings.findings if f.kind == "no sign")  # type: ignore[union-attr]
+            alpha = f"Krippendorff's alpha {shown(self.agreement.value)}, " if self.agreement else ""
+            return (
+                "No: there is no sign that the labels mean anything, as annotators are not shown to agree more than by chance "
+                f"({alpha}{p_value(chance)})."
+            )
         grave = [f.text for f in self.findings.findings if f.kind in MEND_FIRST] if self.findings else []
         agree = words.agreeing(self.agreement, self.agreement_lacks, self.level)
         return f"Not as they are. {grave[0]}" if grave else f"{agree} Votes cannot tell whether they are right."
@@ -74,7 +79,7 @@ class AgreementReport(Report):
 
     def _next(self) -> str:
         if "no sign" in self.kinds:
-            return "Buy nothing of this kind. Look at ten items with the annotators: is the question clear?"
+            return NO_SIGN
         doubtful = self.items[self.items["doubt"] > 0.1].sort_values("relabel").index
         first = " ".join(self.remedies[:2])
         again = (
@@ -95,8 +100,9 @@ class AgreementReport(Report):
         votes, n, k = self.counted["votes used"], self.counted["items"], len(self.annotators)
         shares = ", ".join(f"{label!r} {share:.1%}" for label, share in zip(self.labels, self.shares))
         said = [
-            f"{n:,} items with {votes:,} votes, {shown(votes / n)} an item, of {k:,} annotator{'s' * (k > 1)}; of "
-            f"{len(self.labels)} labels: {shares}."
+            f"{several(n, 'item')} with {several(votes, 'vote')}, {shown(votes / n)} an item, of "
+            f"{several(k, 'annotator')}; of {several(len(self.labels), 'label')}: {shares}. Intervals have level "
+            f"{100 * self.level:g}%."
         ]
         if not np.isnan(self.alpha0.value):
             ends = f"no interval, because {self.alpha0_lacks}" if self.alpha0_lacks else self.alpha0.ends()
@@ -112,7 +118,7 @@ class AgreementReport(Report):
         few = self.annotators["votes"] < FEW_VOTES * len(self.labels)
         if few.any():
             found.append(
-                f"{few.sum():,} of {len(few):,} annotators have fewer than {FEW_VOTES} votes for each class "
+                f"{few.sum():,} of {several(len(few), 'annotator')} gave fewer than {FEW_VOTES} votes for each class "
                 f"({listed(few.index[few])}): what the model of Dawid and Skene believes of them is mostly chance, and its "
                 "probabilities are too sure."
             )
@@ -120,18 +126,20 @@ class AgreementReport(Report):
 
     @cached_property
     def set_aside(self) -> tuple[str, ...]:
-        looked = self.findings.not_looked_at if self.findings else ("single annotators, as there are more than two labels",)
+        why = "there are more than two labels" if len(self.labels) > 2 else "all votes are alike"
+        looked = self.findings.not_looked_at if self.findings else (f"single annotators, as {why}",)
         return (*super().set_aside, *(f"Not looked at: {text}." for text in looked))
 
     @property
     def methods(self) -> str:
         interval = "" if self.agreement_lacks else ", its interval from 2,000 resamples of items"
         return (
-            f"We analysed {self.counted['votes used']:,} votes of {len(self.annotators):,} annotators for {len(self.labels)} "
-            f"labels on {self.counted['items']:,} items with softlabel {self.made['version']} (seed {self.made['seed']}). "
+            f"We analysed {several(self.counted['votes used'], 'vote')} of {several(len(self.annotators), 'annotator')} for "
+            f"{several(len(self.labels), 'label')} on {several(self.counted['items'], 'item')} with softlabel "
+            f"{self.made['version']} (seed {self.made['seed']}). "
             f"Agreement is Krippendorff's alpha{interval}. alpha0 is that of the Dirichlet-multinomial with the same "
             "shares for all items. Posterior probabilities of items are those of the model of Dawid and Skene (1979), by "
-            f"100 steps of the EM algorithm. Intervals have level {self.level:.0%}."
+            f"100 steps of the EM algorithm. Intervals have level {100 * self.level:g}%."
         )
 
     def _numbers(self) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import numpy as np
 from softlabel.overdispersion import FEWEST, rarer_items
 from softlabel.report import parts
 from softlabel.report.next_steps import MEND_FIRST, next_steps
-from softlabel.report.parts import CHAPTER, Headline, Interval, in_percent, shown
-from softlabel.validation import listed
+from softlabel.report.parts import CHAPTER, Headline, Interval, in_percent, items_worth, p_value, shown
+from softlabel.validation import listed, several
 from softlabel.worth import WorthOfVotes
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ MANY = 400  # true labels; somewhere from here to twice as many the false promis
 REAL = (
     "On three real data sets that have true labels as well it was not, and votes were worth less than this, once less than a "
     "tenth."
+)
+INVERTED = (
+    "The votes go against the true labels: one of the two is reversed, the positive class is the wrong one, or annotators "
+    "take one class for the other."
 )
 TELL = (
     "Some 50 true labels of items drawn at random tell how often the rule from the votes is wrong; to refute this worth, "
@@ -47,16 +51,19 @@ def agreeing(agreement: Interval | None, lacks: str, level: float) -> str:
 
 def _use(report: "VoteReport") -> str:
     if report.separation != "none":
-        return "Not with these features: they tell the votes apart without error, so that nothing can be estimated."
+        what = "nothing" if report.separation == "complete" else "not every coefficient"
+        return f"Not with these features: {report.separated}, so that {what} can be estimated."
     if "no sign" in report.kinds:
         return "No: there is no sign, in votes or features, that the labels mean anything."
+    if report.inverted:
+        return f"Not as they are. {INVERTED}"
     agree = agreeing(report.agreement, report.agreement_lacks, report.level)
     if not report.trusted:
         grave = next(f.text for f in report.findings.findings if f.kind in MEND_FIRST)  # type: ignore[union-attr]
         return f"Not as they are. {grave}"
     if report.worth:
         wrong = (
-            f"By {report.worth.n_truths:,} true label{'s' * (report.worth.n_truths > 1)}, the rule from the votes is wrong on "
+            f"By {several(report.worth.n_truths, 'true label')}, the rule from the votes is wrong on "
             f"{in_percent(report.worth.error)} of new items."
         )
         if report.differs or report.refuted:
@@ -65,7 +72,10 @@ def _use(report: "VoteReport") -> str:
     if report.truth:
         return f"{_counted_error(report)} {agree}"
     if report.mean_doubted:
-        return f"{agree} But their mean is wrong, as they themselves show: see the reasons for doubt."
+        return (
+            f"{agree} But the votes do not follow a logistic regression: annotators guess, or see what the features do not. "
+            "Only true labels tell which."
+        )
     return f"{agree} Votes cannot tell whether their mean is right."
 
 
@@ -73,7 +83,8 @@ def _counted_error(report: "VoteReport") -> str:
     truth = report.truth
     assert truth is not None
     low, high = parts.wilson(1 - truth.accuracy, truth.n_items, report.level)
-    return f"On {truth.n_items:,} items with a true label the rule is wrong on {in_percent((1 - truth.accuracy, low, high))}."
+    wrong = in_percent((1 - truth.accuracy, low, high))
+    return f"On {several(truth.n_items, 'item')} with a true label the rule is wrong on {wrong}."
 
 
 def if_right(report: "VoteReport", verb: str = "are") -> str:
@@ -90,16 +101,15 @@ def if_right(report: "VoteReport", verb: str = "are") -> str:
 
 
 def _worth(report: "VoteReport") -> str:
+    if report.separation != "none":
+        return "That cannot be told with these features: the numbers below rest on a penalised fit."
     if "no sign" in report.kinds and not report.worth:
         return "Nothing that can be shown."
     if not report.trusted and not report.worth:
         return "That cannot be told before the table has been mended: the numbers below count every vote as it is."
-    if not report.worth and report.mean_doubted:
-        return (
-            f"Less than the formula says. If the mean of the votes were right, {if_right(report, 'would be')}; but it is not."
-        )
     if not report.worth:
-        return f"If the mean of the votes is right, {if_right(report)}. {REAL}"
+        guessed = " If annotators guess, alpha0 is too high, and so is this." if report.mean_doubted else ""
+        return f"If the mean of the votes is right, {if_right(report)}. {REAL}{guessed}"
     worth = report.worth
     number = parts.equal_number_in_words(worth, len(report.fit.coef))
     few = "; so few seldom could" if worth.n_truths < MANY else ""
@@ -114,11 +124,14 @@ def _worth(report: "VoteReport") -> str:
 def details(report: "VoteReport") -> tuple[str, ...]:
     """More findings in words."""
     n, votes, k = report.counted["items used"], report.counted["votes used"], len(report.annotators)
-    of = f", of {k:,} annotator{'s' * (k > 1)}" if k else ""
-    said = [f"{n:,} items with {votes:,} votes were used, {shown(votes / n)} an item{of}."]
+    of = f", of {several(k, 'annotator')}" if k else ""
+    said = [
+        f"Used: {several(n, 'item')} with {several(votes, 'vote')}, {shown(votes / n)} an item{of}. Intervals have level "
+        f"{100 * report.level:g}%."
+    ]
     if report.classes:
         said.append(report.classes)
-    if report.worth:
+    if report.worth and report.separation == "none":
         said += _lean_and_floor(report, report.worth)
     elif report.trusted and not report.truth:
         said.append(TELL)
@@ -126,7 +139,7 @@ def details(report: "VoteReport") -> tuple[str, ...]:
         said += _alpha0_and_items(report)
     if report.penalised:
         said.append(
-            f"There are {len(report.fit.coef)} coefficients and {shown(_rarer(report))} items' worth of votes for the rarer "
+            f"There are {len(report.fit.coef)} coefficients and {items_worth(_rarer(report))} of votes for the rarer "
             "class: the fit has a ridge penalty, chosen by cross-validation, and each item's posterior is by the rule from "
             "other items. Coefficients have no intervals: what a penalty does to them no standard error tells."
         )
@@ -150,8 +163,8 @@ def _alpha0_and_items(report: "VoteReport") -> list[str]:
         unsure = int((used["doubt"] > 0.1).sum())
         crossed = int(((used["given votes"] > 0.5) != (used["posterior"] > 0.5)).sum())
         said.append(
-            f"Of the items, {unsure:,} leave it open, with a doubt of more than one in ten, what most of ever more votes "
-            f"would say; on {crossed:,}, votes and features together say something else than the features alone."
+            f"On {unsure:,} of the items it is open, with a doubt of more than one in ten, what most of ever more votes would "
+            f"say; on {crossed:,}, votes and features together say something else than the features alone."
         )
     return said
 
@@ -161,10 +174,12 @@ def _lean_and_floor(report: "VoteReport", worth: WorthOfVotes) -> list[str]:
     lean, scale, tilt, floor = (parts.to_decimals(x) for x in (worth.lean, worth.scale, worth.tilt, floor))
     tilted = str(tilt) if len(report.fit.coef) > 2 else "0, as there is one feature"
     off = ""
-    if not scale.low <= 1 <= scale.high:
-        off = (
-            f" Votes are too {'extreme' if scale.high < 1 else 'timid'}: decisions at one half stay right, probabilities not."
-        )
+    if not scale.low <= 1 <= scale.high and not report.inverted:
+        off = f" Votes are too {'extreme' if scale.high < 1 else 'timid'}"
+        if scale.low > 0:
+            off += ": that spoils probabilities, but by itself moves no decision at one half."
+        else:
+            off += ", or even go against the true labels."
     return [
         f"However many votes, the error stays {floor} percentage points above that of the best rule on these features.",
         f"The mean of the votes has lean {lean}, scale {scale} and tilt {tilted}; the right one has 0, 1 and 0.{off}",
@@ -181,33 +196,32 @@ def warnings(report: "VoteReport") -> tuple[str, ...]:
     found, q, rarer = [], len(report.fit.coef), _rarer(report)
     if report.separation != "none":
         found.append(
-            f"{report.separation} separation: the features tell the votes apart without error, so no maximum likelihood "
-            "estimate exists. All numbers rest on Firth's penalised fit and say little: use fewer features or more items."
+            f"{report.separation.capitalize()} separation: {report.separated}, so no maximum likelihood estimate exists. All "
+            f"numbers rest on Firth's penalised fit{' and say little' * (report.separation == 'complete')}."
         )
+    if report.inverted:
+        found.append(INVERTED)
     found += [finding.text for finding in report.findings.findings] if report.findings else []
     if not report.fit.converged:
         found.append("The fit did not converge.")
     if report.truth and report.differs:
         found.append(
-            f"The true labels do not have the direction of the votes' coefficients (p = {shown(report.truth.pvalue)}): their "
-            "mean leans or is tilted, and no number of votes mends that."
+            f"The true labels do not have the direction of the votes' coefficients ({p_value(report.truth.pvalue)}): the mean "
+            "of the votes leans or is tilted, and no number of votes mends that."
         )
     if report.worth:
         found.extend(f"What true labels say is less certain than it looks: {text}." for text in report.worth.reservations)
-    if report.truth and np.isnan(report.truth.pvalue) and q > 2:
-        found.append(
-            f"Whether true labels and votes have the same coefficients was not tested: {q} coefficients are too many for "
-            f"{shown(rarer)} items' worth of votes for the rarer class."
-        )
+    if report.truth and report.truth.lacks:
+        found.append(f"Whether true labels and votes have the same coefficients was not tested, because {report.truth.lacks}.")
     if rarer < FEW * q and not report.penalised:
         found.append(
-            f"Few items: {shown(rarer)} items' worth of votes for the rarer class and {q} coefficients. Below {FEW} for "
+            f"Few items: {items_worth(rarer)} of votes for the rarer class and {q} coefficients. Below {FEW} for "
             "each coefficient, standard errors are too small and alpha0 tends to be too high; its interval allows for "
             f"that, less and less well, and below {FEWEST} none is given."
         )
     if report.goodness_of_fit.pvalue < SMALL_P:
         found.append(
-            f"The votes do not follow the fitted posterior (p = {shown(report.goodness_of_fit.pvalue)}): a feature may be "
+            f"The votes do not follow the fitted posterior ({p_value(report.goodness_of_fit.pvalue)}): a feature may be "
             "missing, or enter in another form, and alpha0 is then too low; or some votes are guesses, and it is too high."
         )
     return tuple(found)
@@ -231,7 +245,8 @@ def set_aside(report: "VoteReport") -> tuple[str, ...]:
 
 def methods(report: "VoteReport") -> str:
     """A paragraph for a paper."""
-    counted, p = report.counted, len(report.fit.coef) - 1
+    counted, p, k = report.counted, len(report.fit.coef) - 1, len(report.annotators)
+    of = f" of {several(k, 'annotator')}" if k else ""
     annotators = " and annotators (Cameron, Gelbach and Miller, 2011)" if "t" in report.coefficients else ""
     against = " against all others" if report.classes else ""
     fit = (
@@ -243,9 +258,9 @@ def methods(report: "VoteReport") -> str:
         else f"by maximum likelihood, with sandwich standard errors over items{annotators}"
     )
     said = [
-        f"We analysed {counted['votes used']:,} votes of {len(report.annotators):,} annotators on {counted['items used']:,} "
-        f"items with softlabel {report.made['version']} (seed {report.made['seed']}).",
-        f"A logistic regression of the class {report.positive!r}{against} on {p} feature{'s' * (p > 1)} was fitted to the "
+        f"We analysed {several(counted['votes used'], 'vote')}{of} on {several(counted['items used'], 'item')} with softlabel "
+        f"{report.made['version']} (seed {report.made['seed']}).",
+        f"A logistic regression of the class {report.positive!r}{against} on {several(p, 'feature')} was fitted to the "
         f"pooled votes {fit}.",
     ]
     if not np.isnan(report.alpha0.value):
@@ -262,9 +277,9 @@ def methods(report: "VoteReport") -> str:
         )
     if report.worth:
         said.append(
-            f"From {report.worth.n_truths:,} true labels the error of the votes' rule, the lean, scale and tilt of the votes' "
-            "mean and the equal number of true labels were predicted by the posterior of a normal prior over these "
+            f"From {several(report.worth.n_truths, 'true label')} the error of the votes' rule, the lean, scale and tilt of "
+            "the votes' mean and the equal number of true labels were predicted by the posterior of a normal prior over these "
             "(importance sampling)."
         )
-    said.append(f"Intervals have level {report.level:.0%}.")
+    said.append(f"Intervals have level {100 * report.level:g}%.")
     return " ".join(said)
