@@ -107,7 +107,6 @@ class Profile:
         free = np.linalg.svd(row[None])[2][1:].T  # directions that do not change the value
         for _ in range(STEPS):
             step = free @ np.linalg.solve(self._curvature(beta, H, free), free.T @ gradient)
-            rise = gradient @ step
             there = self._terms(beta + step)
             for _ in range(40):
                 if there[0] >= here - 1e-12 * abs(here):
@@ -116,8 +115,9 @@ class Profile:
                 there = self._terms(beta + step)
             else:
                 break
+            gain = there[0] - here
             beta, (here, gradient, H) = beta + step, there
-            if rise < 1e-9:
+            if gain < 1e-9:  # far out, where the ridge shows, the gradient may promise more
                 break
         return here, beta
 
