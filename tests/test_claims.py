@@ -15,7 +15,7 @@ from conftest import soup_of
 from reference import R_ALPHA0
 
 from softlabel import ConvergenceWarning, TwoClassNormal, datasets, relative_efficiency, simulate_relative_efficiency
-from softlabel.book import claims, numbers
+from softlabel.book import claims
 from softlabel.book.standin import gastroenterology_stand_in
 
 # The tables of the paper, transcribed by hand a second time; alpha0 = 1, 10, 100, 1000 down the rows.

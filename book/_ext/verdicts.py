@@ -215,7 +215,7 @@ def draw_strip(verdicts, folder):
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    numbers = [v for v in verdicts if v.tolerance is not None]
+    numbers = [v for v in verdicts if v.tolerance is not None and v.power is not None]
     rows = list(dict.fromkeys(map(row_of, numbers)))
     with plt.style.context("softlabel.book.style"):
         fig, (left, right) = plt.subplots(1, 2, sharey=True, figsize=(6.6, 0.4 * len(rows) + 1))
