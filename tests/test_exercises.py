@@ -62,12 +62,11 @@ def test_nothing_is_built_before_it_is_asked_for(fresh):
     assert modules[-1] == "[]"
 
 
-FUNCTIONS = [key for key in KEYS if isinstance(exercises.find(key).mistakes[0].answer, types.FunctionType)]
-
-
-@pytest.mark.parametrize("key", FUNCTIONS)
+@pytest.mark.parametrize("key", KEYS)
 def test_a_function_that_changes_its_arguments_changes_nothing_else(key):
     exercise = exercises.find(key)
+    if not isinstance(exercise.mistakes[0].answer, types.FunctionType):
+        return
     answers = [mistake.answer for mistake in exercise.mistakes]
     before = [exercise.measure(answer) for answer in answers]
     touched = []
