@@ -108,12 +108,11 @@ def test_an_odd_answer_is_never_right_and_never_an_error(odd):
     assert [key for key in KEYS if exercises.mark(key, odd)] == []
 
 
-NUMBERS = [key for key in KEYS if exercises.find(key).rounded.any()]
-
-
-@pytest.mark.parametrize("key", NUMBERS)
+@pytest.mark.parametrize("key", KEYS)
 def test_three_digits_are_enough_and_fewer_are_asked_for(key):
     exercise = exercises.find(key)
+    if not exercise.rounded.any():
+        return
     choices = marking._entries()[key][1].get("choices", {})
 
     def rounded(digits, down=0):
