@@ -194,6 +194,56 @@ def test_many_votes_do_not_make_a_class_of_no_label(word):
             analyse_votes(*given, positive="yes")
 
 
+@pytest.mark.parametrize(
+    "labels, positive, noted",
+    [
+        ((0, 1, -1), 1, "-1"),
+        (("0", "1", "-1"), None, "'-1'"),
+        (("0.0", "-1.0", "1.0"), "-1", ""),
+        (("some", "many", "none"), "many", "'none'"),
+        (("some", "many", "none"), "none", ""),
+        (("low", "high", "unclear"), "unclear", ""),
+    ],
+)
+@pytest.mark.parametrize("given", [X, None], ids=["features", "alone"])
+def test_a_class_may_be_called_none_or_minus_one(labels, positive, noted, given):
+    if given is not None and positive is None:
+        positive = labels[1]
+    votes = LONG.assign(label=np.array(labels, object)[np.where(np.arange(3 * N) % 5, LONG["label"], 2)])
+    report = analyse_votes(votes, given, positive=positive)
+    assert report.counted["missing votes"] == 0
+    notes = [text for text in report.set_aside if "if it says that there is none" in text]
+    assert len(notes) == bool(noted) and all(f"is {noted} (votes: 24)" in text for text in notes)
+
+
+def test_a_rare_class_that_was_named_is_no_slip():
+    """Of 1,200 votes, 11 or 5 for it: where two others are, as where one is."""
+    votes = pd.concat([LONG.assign(item=LONG["item"] + N * k, label=np.arange(3 * N) % 2) for k in range(10)])
+    votes["label"] = votes["label"].map({0: "fine", 1: "late"})
+    features = pd.concat([X] * 10, ignore_index=True)
+    for rare, named in ((11, None), (5, "fraud")):
+        some = votes.reset_index(drop=True)
+        some.loc[np.arange(rare) * 101, "label"] = "fraud"
+        report = analyse_votes(some, None, positive=named)
+        assert dict(zip(report.labels, report.items.filter(like="votes for").sum()))["fraud"] == rare
+    assert analyse_votes(some, features, positive="fraud").counted["votes used"] == 1200
+
+
+@pytest.mark.parametrize("labels, positive", [(range(5), 4), (range(5), 0), (list("01234"), "4")])
+def test_truth_that_may_be_labels_or_yes_and_no(labels, positive):
+    """0 and 1 of the classes 0 to 4: nothing is guessed."""
+    given = LONG["item"] % 3 + LONG["label"] * 2
+    votes = LONG.assign(label=np.array(labels, object)[given])
+    options = {"positive": positive}
+    words = rf"truth of item 0 is .*, and all of truth is 0 or 1: labels .*Write truth as {positive!r} and 'not {positive}'"
+    for truth in (np.arange(N) % 2, np.ones(N, int), np.arange(N) % 2 * 1.0):
+        with pytest.raises(ValueError, match=words):
+            analyse_votes(votes, X, truth=pd.Series(truth), **options)
+    meant = [positive if k % 2 else f"not {positive}" for k in range(N)]  # as the error says
+    report = analyse_votes(votes, X, truth=pd.Series(meant, dtype=object), **options)
+    np.testing.assert_array_equal(report.items["truth"], np.arange(N) % 2)
+
+
 @pytest.mark.parametrize("labels, others", [(("no", "yes"), ("NO", "Yes")), (("0", "1"), ("0.0", "1.0")), (("b", "a"), "Bb")])
 def test_labels_that_read_alike_are_not_two_classes(labels, others):
     votes, features = in_words(labels=labels)

@@ -19,6 +19,7 @@ from softlabel.report.agreement import agreement
 from softlabel.report.base import made_today
 from softlabel.report.classes import (
     are_several,
+    doubtful,
     labels_of,
     one_against_the_rest,
     rest_of,
@@ -80,8 +81,8 @@ def analyse_votes(
         None if there are no features: then the report is on agreement alone.
     positive : object
         The label of the positive class; for labels that are text, 1 and True mean "1" and "True". If there are three labels or
-        more, it is compared with all others together, and the report says so; each must have 10 votes and 1% of all votes,
-        lest it be a slip of the pen. Without features it may be left out.
+        more, it is compared with all others together, and the report says so; each of these must have 10 votes, lest it be a
+        slip of the pen. Without features it may be left out.
     truth : str or Series, optional
         True labels of some items, drawn at random (:func:`choose_for_truth`), or of all: a column of ``features``, or a Series
         by item. In the words of the votes, or 1 and 0. The items need no votes. With true labels the report says what the
@@ -167,13 +168,14 @@ def analyse_votes(
         counts=count_columns,
         missing=missing,
     )
-    common: dict[str, Any] = {"repeats": repeats, "level": level, "made": made, "files": tables.files, "notes": tables.notes}
+    positive, given = tables.positive, labels_of(tables.votes)
+    notes = tables.notes + doubtful(given, positive)
+    common: dict[str, Any] = {"repeats": repeats, "level": level, "made": made, "files": tables.files, "notes": notes}
     if tables.features is None:
         return analyse_agreement(tables, pseudonyms, rng, common)
-    positive, given = tables.positive, labels_of(tables.votes)
     if positive is None:
         raise ValueError(f"positive is missing: name the label of the positive class, one of {listed(given.index)}")
-    several = are_several(tables.votes, given)
+    several = are_several(tables.votes, given, positive)
     data = _join(tables, repeats, rest_of(given, positive) if several else None, pseudonyms)
     X, counts = data.X, data.counts
     if not counts.any(axis=0).all():
