@@ -174,11 +174,15 @@ def test_blanks_are_taken_away_and_said(tmp_path, column):
 def test_labels_that_are_none(tmp_path, mark):
     votes, features = in_words()
     votes.loc[[0, 5], "label"] = mark
+    others = ", ".join(repr(other) for other in ("unsure", -1, "skip") if str(other) != mark)
     votes.to_csv(tmp_path / "votes.csv", index=False)
     for given in (tmp_path / "votes.csv", votes, votes.pivot(index="item", columns="annotator", values="label")):
         tables = read(given, features, missing=["unsure", -1, "skip"])
         s, m = counted(tables)
         assert m.sum() == 3 * N - 2 and s.sum() == S.sum() - LONG["label"][[0, 5]].sum()
+        assert [text for text in tables.notes if "missing" in text] == [f"No label is {others}, which missing names."]
+        tables = read(given, features, missing=[f" {mark.upper()}", np.nan, "NA"])
+        assert counted(tables)[1].sum() == 3 * N - 2 and not tables.notes
     with pytest.raises(ValueError, match=f"3 different labels.*{mark}"):
         analyse_votes(votes, features, positive="yes")
 
@@ -460,6 +464,8 @@ def test_votes_that_were_counted():
     assert set(read(counts.assign(maybe=1), features, counts=["yes", "no", "maybe"]).votes["label"]) == {"yes", "no", "maybe"}
     with pytest.raises(ValueError, match=r"'yes' is no label but a column of votes: .* by count_columns= \(--counts\)"):
         read(counts, features)
+    with pytest.raises(ValueError, match=r"missing is for votes with a label each: .* out of count_columns \(--counts\)"):
+        read(counts, features, counts=["yes", "no"], missing=["no"])
     with pytest.raises(ValueError, match="more than one row of counts for item 'a000'"):
         read(pd.concat([counts, counts[:1]]), features, counts=["yes", "no"])
 

@@ -97,7 +97,7 @@ def analyse_votes(
     count_columns : sequence of str, optional
         Two columns of ``votes``, or more, with the numbers of votes for the labels that are their names, an item in each row.
     missing : sequence, optional
-        Labels that say that there is none, such as "unsure".
+        Labels that say that there is none, such as "unsure", in any capitals; not for votes that are counted.
     repeats : {"first", "keep"}
         What to do with further votes of an annotator on the same item. "first" counts the first, "keep" each.
     cost_item, cost_vote : float

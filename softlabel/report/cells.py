@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softlabel.report.files import Source
-from softlabel.validation import same
+from softlabel.report.files import EMPTY, Source
+from softlabel.validation import listed, same
 
 WHOLE = re.compile(r"[+-]?\d+\.0")
 NUMBER = r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?"
@@ -55,11 +55,30 @@ def stripped(values: Any, what: str, notes: list[str]) -> Any:
     return pd.Index(out, name=values.name) if isinstance(values, pd.Index) else pd.Series(out, values.index, name=values.name)
 
 
-def unmarked(labels: "pd.Series[Any]", marks: list[object]) -> "pd.Series[Any]":
-    """Labels without those that say that there is none."""
-    code, different = pd.factorize(labels)
-    none = [any(same(label, mark) or str(label) == str(mark) for mark in marks) for label in different]
-    return labels.mask(np.array([*none, False], bool)[code]) if any(none) else labels
+def unmarked(labels: dict[str, Any], marks: list[object], notes: list[str]) -> dict[str, Any]:
+    """Columns of labels without those that say that there is none, in any capitals, or as a number."""
+    found: set[int] = set()
+    out = dict(labels)
+    for name, column in labels.items():
+        code, different = pd.factorize(column)
+        means = np.array([[_is_meant(label, mark) for mark in marks] for label in different], bool).reshape(
+            len(different), len(marks)
+        )
+        found |= set(np.flatnonzero(means.any(axis=0)).tolist())
+        none = means.any(axis=1)
+        out[name] = column.mask(np.append(none, False)[code]) if none.any() else column
+    if nowhere := [mark for k, mark in enumerate(marks) if k not in found and str(mark) not in EMPTY]:
+        notes.append(f"No label is {listed(nowhere)}, which missing names.")
+    return out
+
+
+def _is_meant(label: Any, mark: Any) -> bool:
+    number = _as_number(mark)
+    return (
+        same(label, mark)
+        or str(label).casefold() == str(mark).strip().casefold()
+        or (number is not None and _as_number(label) == number)
+    )
 
 
 def with_points(features: pd.DataFrame, source: Source) -> pd.DataFrame:

@@ -42,7 +42,10 @@ def doubtful(labels: "pd.Series[int]", positive: object) -> tuple[str, ...]:
     if not found or len(labels) < 3:
         return ()
     counted = ", ".join(f"{label!r} (votes: {labels[label]})" for label in found)
-    return (f"A label like any other is {counted}: if it says that there is none, missing=[{listed(found)}] (--missing).",)
+    return (
+        f"Taken for a class is {counted}: if it says that there is none, leave it out by "
+        f"missing=[{listed(found)}] (--missing).",
+    )
 
 
 def are_several(votes: pd.DataFrame, labels: "pd.Series[int]", positive: object) -> bool:
@@ -59,8 +62,8 @@ def are_several(votes: pd.DataFrame, labels: "pd.Series[int]", positive: object)
     if none := [label for label, text in plain.items() if NONE.fullmatch(text) or (text in ("-1", "-1.0") and not signs)]:
         counted = ", ".join(f"{label!r} (votes: {labels[label]})" for label in none)
         raise ValueError(
-            f"{found}. No class is {counted}: leave it out by missing=[{listed(none)}] (--missing), or give it another name if "
-            "it is a class"
+            f"{found}. No class is {counted}: leave it out by missing=[{listed(none)}] (--missing), or give it another name "
+            "if it is a class"
         )
     if len(labels) > MOST or others.iloc[-1] < OFTEN:
         rare = others.index[-1]
@@ -91,13 +94,13 @@ def against_the_rest(values: "pd.Series[Any]", positive: object, rest: str) -> "
 
 
 def truth_against_the_rest(truth: "pd.Series[Any]", labels: "pd.Index[Any]", positive: object, rest: str) -> "pd.Series[Any]":
-    """The same of true labels, where they are in the words of the votes; an error if 1 may be a label or the positive class."""
+    """The same of true labels, where they are in the words of the votes; an error where 1 may mean a label or yes."""
     known = truth.dropna()
     numbers, words = ({NUMBERS.get(str(value).lower()) for value in values} for values in (known.unique(), labels))
     if numbers and None not in numbers and numbers <= words and NUMBERS.get(str(positive).lower()) != 1:
         raise ValueError(
-            f"truth of item {listed(known.index[:1])} is {listed(known[:1])}, and all of truth is 0 or 1: labels of the votes, or "
-            f"1 for {positive!r}? Write truth as {positive!r} and {rest!r}"
+            f"truth of item {listed(known.index[:1])} is {listed(known[:1])}, and all of truth is 0 or 1: labels of the "
+            f"votes, or 1 for {positive!r}? Write truth as {positive!r} and {rest!r}"
         )
     return against_the_rest(truth, positive, rest) if known.astype(object).isin(labels).all() else truth
 

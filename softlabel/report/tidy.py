@@ -101,7 +101,13 @@ def _tidy_votes(
     The answer are the columns that hold votes, in a table that may have others.
     """
     frame = without(_plain_frame(source.frame, "votes"), exclude)
+    marks: list[object] = [missing] if isinstance(missing, str) else list(missing)
     if len(counts):
+        if len(marks):
+            raise ValueError(
+                "missing is for votes with a label each: of votes that are counted, leave the column of such a label out of "
+                "count_columns (--counts)"
+            )
         columns_of_counts = names(counts, "count_columns", frame, "votes")
         if len(set(columns_of_counts)) < 2:
             raise ValueError(f"count_columns must be a column of votes for each of at least two labels, got {list(counts)!r}")
@@ -121,12 +127,11 @@ def _tidy_votes(
     else:
         frame = _with_items(source, frame, found.get("item"))
         labels = [column for column in frame.columns if column != "item"]
-    marks: list[object] = [missing] if isinstance(missing, str) else list(missing)
     columns = {name: frame[name] for name in frame.columns}
     for role in {"item", "annotator"} & set(columns):
         columns[role] = ids(columns[role], f"{role}s of votes", source.notes)
-    for name in labels:
-        columns[name] = unmarked(stripped(columns[name], "labels of votes", source.notes), marks)
+    given_labels = {name: stripped(columns[name], "labels of votes", source.notes) for name in labels}
+    columns |= unmarked(given_labels, marks, source.notes)
     source.frame = pd.DataFrame(columns, index=ids(frame.index, "items of votes", source.notes))
     if len(found) < 3:
         must_be_annotators(source.frame[labels])
