@@ -470,6 +470,39 @@ def test_votes_that_were_counted():
         read(pd.concat([counts, counts[:1]]), features, counts=["yes", "no"])
 
 
+YES = np.arange(24) % 4  # of three votes, unless said otherwise
+
+
+@pytest.mark.parametrize(
+    "counts, total",
+    [
+        ({"yes": YES, "no": 3 - YES, "all of them": [3] * 24}, "all of them"),
+        ({"yes": YES, "no": YES % 2, "seen": YES + YES % 2}, "seen"),
+        ({"yes": YES, "m": [3] * 24}, "m"),
+        ({"m": [3] * 24, "yes": YES, "no": YES % 2 * (YES < 3)}, "m"),
+        ({"yes": YES[:8], "total": [*YES[:6], 5, 5]}, "total"),
+        ({"yes": YES[:6], "n_votes": [3] * 6}, "n_votes"),
+        ({"yes": YES, "no": 3 - YES}, None),
+        ({"yes": YES // 3, "no": 2 - YES // 3}, None),  # never more yes than no
+        ({"yes": YES // 3, "no": [4] * 23 + [5]}, None),
+        ({"yes": YES[:4], "no": [3] * 4}, None),
+        ({"yes": [1] * 24, "no": [3] * 24}, None),
+        ({"n": 3 - YES, "y": YES}, None),
+        ({"all": YES, "some": 3 - YES}, None),
+        ({"yes": YES[:4], "no": [1] * 4, "maybe": YES[:4] + 1}, None),
+    ],
+)
+def test_the_number_of_all_votes_is_no_label(counts, total):
+    votes = pd.DataFrame(counts).rename_axis("item")
+    if total is None:
+        assert len(read(votes, None, next(iter(counts)), counts=list(counts)).votes) == votes.to_numpy().sum()
+    else:
+        with pytest.raises(ValueError, match=f"count_columns: column '{total}' is in no row below the sum of the others"):
+            read(votes, None, "yes", counts=list(counts))
+        rest = [name for name in counts if name != total]
+        assert len(rest) < 2 or len(read(votes, None, "yes", counts=rest).votes) == votes[rest].to_numpy().sum()
+
+
 def test_a_column_of_a_wide_table_that_is_no_annotator(tmp_path):
     votes, features = in_words()
     wide = votes.pivot(index="item", columns="annotator", values="label")

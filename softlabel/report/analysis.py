@@ -95,7 +95,8 @@ def analyse_votes(
         The columns of ``votes`` (and, of the items, of ``features``) that hold these. By default they are known by their
         names: item, annotator and label, or those of common tools, such as task_id, worker_id and answer; which, is said.
     count_columns : sequence of str, optional
-        Two columns of ``votes``, or more, with the numbers of votes for the labels that are their names, an item in each row.
+        Two columns of ``votes``, or more, with the numbers of votes for the labels that are their names, an item in each row;
+        none of all votes.
     missing : sequence, optional
         Labels that say that there is none, such as "unsure", in any capitals; not for votes that are counted.
     repeats : {"first", "keep"}

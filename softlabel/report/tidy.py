@@ -16,6 +16,7 @@ from softlabel.report.columns import (
     is_in,
     must_be_annotators,
     must_be_features,
+    must_be_labels,
     must_be_there,
     names,
     plain,
@@ -264,6 +265,7 @@ def _from_counts(source: Source, frame: pd.DataFrame, item: Hashable, columns: l
         raise ValueError(
             f"votes, {place} is {listed(frame[columns[column]].iloc[[row]])}: numbers of votes must be whole, and 0 for none"
         )
+    must_be_labels(columns, times)
     each = times.astype(int).ravel()
     long = {"item": rows, "line": frame.index}
     cells = {name: np.repeat(np.repeat(np.asarray(values), len(columns)), each) for name, values in long.items()}
