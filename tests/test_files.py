@@ -343,6 +343,24 @@ def test_thousands_beside_decimals(tmp_path, decimal, sign):
         assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) in (1.234, 0.234, 1234)
 
 
+@pytest.mark.parametrize("sign", [",", "."])
+def test_thousands_beside_whole_numbers(tmp_path, sign):
+    """1,234 and 987, where no column has decimals: a thousand times too much or too little is a guess."""
+    votes, features = in_words()
+    whole = pd.DataFrame({"price": [f"1{sign}234", *["987"] * (N - 1)], "rooms": np.arange(N) % 5}, features.index)
+    whole.to_csv(tmp_path / "features.csv", sep=";")
+    with pytest.raises(
+        ValueError,
+        match=rf"line 2, column 'price' is '1\{sign}234', and features.csv line 3 is '987': thousands or decimals\?",
+    ):
+        read(votes, tmp_path / "features.csv")
+    for cells in ([f"1{sign}234", *[f"987{sign}000"] * (N - 1)], [f"1{sign}234", f"2{sign}5", *["987"] * (N - 2)]):
+        whole.assign(price=cells).to_csv(tmp_path / "features.csv", sep=";")
+        assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) == 1.234
+    whole.assign(price=1234).to_csv(tmp_path / "features.csv", sep=";")
+    assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) == 1234
+
+
 def test_records_of_json(tmp_path):
     votes, features = in_words()
     (tmp_path / "votes.json").write_text(votes.assign(tags=[["x"]] * len(votes)).to_json(orient="records"))
@@ -551,6 +569,30 @@ def test_text_among_the_features_is_named(tmp_path):
     votes, features = in_words()
     with pytest.raises(ValueError, match=r"text, not numbers, in 'name', 'city': leave it out by exclude= \(--exclude\)"):
         read(votes, features.assign(name="Ann", city="Bonn"))
+
+
+def test_features_that_are_true_or_false(tmp_path):
+    """As pandas, R or JSON write them, and as a frame has them."""
+    votes, features = in_words()
+    flags = pd.Series(np.arange(N) % 3 == 0, features.index)
+    gap = flags.astype(object).where(np.arange(N) != 4)
+    features.assign(r=flags.map({True: "TRUE", False: "FALSE "}), pandas=flags, gap=gap).to_csv(
+        tmp_path / "features.csv", sep=";"
+    )
+    note = "TRUE and FALSE were read as 1 and 0 in features 'r', 'pandas', 'gap'."
+    for columns in (None, ["size", "shape", "r", "pandas", "gap"]):
+        tables = read(votes, tmp_path / "features.csv", columns=columns)
+        is_whole(tables)
+        assert tables.notes == (note,)
+        np.testing.assert_array_equal(
+            tables.features[["r", "pandas", "gap"]], np.column_stack([flags, flags, gap]).astype(float)
+        )
+    assert read(votes, features.assign(flag=flags)).notes == ()
+    both = votes.merge(features.assign(flag=gap).reset_index()).set_index("item")
+    assert list(read(both, both).features.columns) == ["size", "shape", "flag"]
+    assert list(read(votes, features.set_axis([0, 1], axis=1).assign(flag=gap)).features.columns) == [0, 1, "flag"]
+    with pytest.raises(ValueError, match="text, not numbers, in 'flag'"):
+        read(votes, features.assign(flag=["maybe", *flags[1:].map(str)]))
 
 
 def test_one_file_may_hold_votes_and_features():

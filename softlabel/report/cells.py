@@ -81,24 +81,45 @@ def _is_meant(label: Any, mark: Any) -> bool:
     )
 
 
+def with_numbers(features: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Columns of text that hold TRUE and FALSE alone as 1 and 0."""
+    features, read = features.copy(deep=False), []
+    for name in features.columns:
+        known = features[name].notna()
+        if is_text(features[name]) and known.any():
+            text = features[name].astype(str).str.strip().str.upper()
+            if text[known].isin(["TRUE", "FALSE"]).all():
+                features[name] = (text == "TRUE").astype(float).where(known)
+                read.append(name)
+    if read:
+        notes.append(f"TRUE and FALSE were read as 1 and 0 in features {listed(read)}.")
+    return features
+
+
 def with_points(features: pd.DataFrame, source: Source) -> pd.DataFrame:
     """Numbers with decimal commas, where commas do not part the columns of a file."""
     if source.separator in (None, ","):
         return features
-    cells = {name: features[name].dropna().str.strip() for name in features.columns}
-    if not any(known.str.contains(",", regex=False).any() for known in cells.values()):
-        return features
+    cells = {name: features[name].dropna().str.strip() for name in features.columns if is_text(features[name])}
     cells = {name: known for name, known in cells.items() if known.str.fullmatch(NUMBER).all()}
     signs = {name: [sign for sign in ",." if known.str.contains(sign, regex=False).any()] for name, known in cells.items()}
-    for name, known in cells.items():
-        other = next((other for other, found in signs.items() if signs[name] and found and found != signs[name]), None)
-        if other is not None and known.str.fullmatch(THOUSANDS).all():
-            first, decimal = (cells[column][cells[column].str.contains("[.,]")] for column in (name, other))
-            raise ValueError(
-                f"features, {source.frame.index.name} {first.index[0]}, column {name!r} is {first.iloc[0]!r}, and column "
-                f"{other!r} has {decimal.iloc[0]!r}: thousands or decimals? Write thousands without a sign between them, and "
-                "decimals with the same sign in all columns"
-            )
+    thousands = {name: bool(signs[name]) and known.str.fullmatch(THOUSANDS).all() for name, known in cells.items()}
+    for name in [name for name in cells if thousands[name]]:
+        signed = cells[name].str.contains("[.,]")
+        first = cells[name][signed]
+        other = next((other for other, found in signs.items() if found and found != signs[name]), None)
+        if other is not None:
+            beside = f"column {other!r} has {cells[other][cells[other].str.contains('[.,]')].iloc[0]!r}"
+        elif not signed.all() and all(thousands[other] for other, found in signs.items() if found):  # 1,234 beside 987
+            whole = cells[name][~signed]
+            beside = f"{source.frame.index.name} {whole.index[0]} is {whole.iloc[0]!r}"
+        else:
+            continue
+        raise ValueError(
+            f"features, {source.frame.index.name} {first.index[0]}, column {name!r} is {first.iloc[0]!r}, and {beside}: "
+            "thousands or decimals? Write thousands without a sign between them, and decimals with the same sign in all "
+            "columns and as many digits in all rows"
+        )
     commas = [name for name, found in signs.items() if found == [","]]
     if commas:
         source.notes.append("Commas in the numbers of features were read as decimal commas.")

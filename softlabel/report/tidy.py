@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.report.cells import WHOLE, find_label, ids, is_text, stripped, unmarked, with_points
+from softlabel.report.cells import WHOLE, find_label, ids, is_text, stripped, unmarked, with_numbers, with_points
 from softlabel.report.columns import (
     ALIASES,
     USUAL,
@@ -167,12 +167,13 @@ def _tidy_features(
     features = (
         [c for c in frame.columns if c not in others] if columns is None else names(columns, "columns", frame, "features")
     )
+    numbers = with_numbers(frame[list(dict.fromkeys(features))], source.notes)
     if columns is None:
-        must_be_features(frame[features], truth is None, own)
+        must_be_features(numbers, truth is None, own)
     out = {name: frame[name] for name in dict.fromkeys([*others, *features])}
     if "item" in out:
         out["item"] = ids(out["item"], "items of features", source.notes)
-    out |= dict(with_points(frame[list(dict.fromkeys(features))], source).items())
+    out |= dict(with_points(numbers, source).items())
     out |= {name: stripped(out[name], f"{name!r} of features", source.notes) for name in others if name != "item"}
     source.frame = pd.DataFrame(out, index=ids(frame.index, "items of features", source.notes))
     if "item" in out and (again := source.frame.duplicated()).any():  # as in a file of votes, which has features in each
