@@ -615,8 +615,13 @@ def test_one_file_may_hold_votes_and_features():
         ValueError, match=r"say truth='label' \(--truth label\), or list"
     ):  # to exclude it would take the votes
         read(votes, features.assign(label=1))
-    with pytest.raises(ValueError, match="item 'a000' has two rows"):  # features that are not those of the item
+    with pytest.raises(ValueError, match=r"item 'a000' has two rows.*differ in 'size': leave out what is not of the item$"):
         analyse_votes(both, both.assign(size=np.arange(len(both))), positive="yes", columns=["size", "shape"])
+    timed = both.assign(duration=np.arange(len(both)))  # a column of the votes
+    for given in (timed, timed.set_index("item")):
+        with pytest.raises(ValueError, match=r"item 'a000' has two rows: features, .*, which differ in 'duration': leave out"):
+            analyse_votes(given, given.copy(), positive="yes")
+    assert analyse_votes(timed, timed, positive="yes", exclude=["duration"]).counted["items used"] == N
 
 
 def test_a_feature_named_like_an_item_in_a_frame_with_items_in_its_index():

@@ -349,8 +349,13 @@ def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
     except ValueError as error:  # in words of the argument that it was called by
         raise ValueError(re.sub(r"\bX\b", "features", str(error))) from None
     with np.errstate(all="ignore"):
-        if not np.isfinite(fit.cov()).all():
-            raise ValueError("features has a column so small that its coefficient has no variance in numbers: change its unit")
+        variance = np.diag(fit.cov())[1:]
+    for name, value in zip(X.columns, variance):
+        if not 1e-300 < value < 1e300:  # beyond, squares are no numbers
+            size = "large" if np.abs(X[name]).max() > 1 else "small"
+            raise ValueError(
+                f"features, column {name!r} is so {size} that the variance of its coefficient is no number: change its unit"
+            )
     return fit
 
 
