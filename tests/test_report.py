@@ -1253,7 +1253,7 @@ def test_numbers_have_their_level_and_their_number():
 
 NUMBERS = LONG.assign(label=(LONG["label"] == "yes").astype(int))
 FLAGS = LONG.assign(label=LONG["label"] == "yes")
-DISTANT = np.r_[np.sin(np.arange(60)), np.full(60, 1e200)]  # where there are no votes
+DISTANT = np.r_[np.sin(np.arange(60)), np.full(60, 1e90)]  # where there are no votes
 
 
 def edited(frame, row, column, value):

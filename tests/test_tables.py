@@ -107,7 +107,7 @@ def test_dates_and_durations_are_no_numbers(column, kind):
     assert words.startswith(f"features, column 'day' is of type {kind}") and words.endswith("such as of days for dates")
 
 
-@pytest.mark.parametrize("power, size", [(-200, "small"), (155, "large"), (200, "large"), (-140, ""), (148, "")])
+@pytest.mark.parametrize("power, size", [(-200, "e-200"), (155, "e+155"), (200, "e+200"), (-90, ""), (90, "")])
 def test_numbers_whose_squares_are_none(power, size):
     rng = np.random.default_rng(1)
     features = pd.DataFrame(rng.normal(size=(60, 2)), columns=["size", "x"])
@@ -115,7 +115,8 @@ def test_numbers_whose_squares_are_none(power, size):
     scaled = features.assign(x=features["x"] * 10.0**power)
     if size:
         words = refused(votes, scaled, positive=1)
-        assert words == f"features, column 'x' is so {size} that the variance of its coefficient is no number: change its unit"
+        assert words.startswith("features, column 'x' holds numbers of at most ") and words.endswith("change its unit")
+        assert f"{size}, with squares" in words
     else:
         usual = analyse_votes(votes, features, positive=1)
         assert analyse_votes(votes, scaled, positive=1).fit.coef[1] == pytest.approx(usual.fit.coef[1])

@@ -179,6 +179,12 @@ def analyse_votes(
     several = are_several(tables.votes, given, positive)
     data = _join(tables, repeats, rest_of(given, positive) if several else None, pseudonyms)
     X, counts = data.X, data.counts
+    for name, most in data.features.abs().max().items():
+        if most and not 1e-100 < most < 1e100:
+            raise ValueError(
+                f"features, column {name!r} holds numbers of at most {most:.2g}, with squares beyond all that can be "
+                "computed: change its unit"
+            )
     if not counts.any(axis=0).all():
         raise ValueError(
             f"every vote on the items used is {'' if counts[:, 0].any() else 'not '}{positive!r}: features cannot tell apart "
@@ -345,18 +351,9 @@ def _join(tables: Tables, repeats: str, rest: str | None, pseudonyms: bool) -> _
 
 def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
     try:
-        fit = fit_that_exists(X, counts)
+        return fit_that_exists(X, counts)
     except ValueError as error:  # in words of the argument that it was called by
         raise ValueError(re.sub(r"\bX\b", "features", str(error))) from None
-    with np.errstate(all="ignore"):
-        variance = np.diag(fit.cov())[1:]
-    for name, value in zip(X.columns, variance):
-        if not 1e-300 < value < 1e300:  # beyond, squares are no numbers
-            size = "large" if np.abs(X[name]).max() > 1 else "small"
-            raise ValueError(
-                f"features, column {name!r} is so {size} that the variance of its coefficient is no number: change its unit"
-            )
-    return fit
 
 
 def _comparison(data: _Joined, rng: np.random.Generator) -> tuple[pd.DataFrame | None, str]:
