@@ -351,9 +351,18 @@ def _join(tables: Tables, repeats: str, rest: str | None, pseudonyms: bool) -> _
 
 def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
     try:
-        return fit_that_exists(X, counts)
+        fit = fit_that_exists(X, counts)
     except ValueError as error:  # in words of the argument that it was called by
         raise ValueError(re.sub(r"\bX\b", "features", str(error))) from None
+    with np.errstate(all="ignore"):
+        found = np.isfinite(fit.cov()).all()
+    if not found:
+        name = ((X - X.mean()) / X.std()).abs().max().idxmax()
+        raise ValueError(
+            "features: the variance of the coefficients is no number. Values farthest from all others has column "
+            f"{name!r}: transform it, such as by a logarithm or ranks"
+        )
+    return fit
 
 
 def _comparison(data: _Joined, rng: np.random.Generator) -> tuple[pd.DataFrame | None, str]:
