@@ -254,6 +254,12 @@ def _floats(column: "pd.Series[Any]", name: Hashable, features: pd.DataFrame) ->
             f"{where(features, 'features', k)} (item {listed(column.index[[k]])}), column {name!r} is "
             f"{listed(column.iloc[[k]])}: features must be finite numbers{_more(wrong)}"
         )
+    most = np.abs(numbers).max(initial=0, where=~np.isnan(numbers))
+    if most and not 1e-100 < most < 1e100:
+        raise ValueError(
+            f"features, column {name!r} holds numbers of at most {most:.2g}, with squares beyond all that can be computed: "
+            "change its unit"
+        )
     return numbers
 
 

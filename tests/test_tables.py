@@ -122,6 +122,16 @@ def test_numbers_whose_squares_are_none(power, size):
         assert analyse_votes(votes, scaled, positive=1).fit.coef[1] == pytest.approx(usual.fit.coef[1])
 
 
+def test_values_so_far_from_all_others_that_there_is_no_variance(monkeypatch):
+    monkeypatch.setattr("softlabel.fits.LogisticFit.cov", lambda fit: np.full((3, 3), np.nan))
+    rng = np.random.default_rng(1)
+    features = pd.DataFrame(rng.normal(size=(60, 2)), columns=["size", "x"])
+    features.loc[7, "x"] = 1e5
+    assert "Values farthest from all others has column 'x'" in refused(
+        pd.DataFrame(rng.integers(0, 2, (60, 2))), features, positive=1
+    )
+
+
 def test_annotators_without_votes_are_not_counted():
     silent = WIDE.assign(Aaron=None, Zoe=None)[["Aaron", "Ann", "Zoe", "Bob"]]
     table = read_votes(silent, "y", "first")

@@ -179,12 +179,6 @@ def analyse_votes(
     several = are_several(tables.votes, given, positive)
     data = _join(tables, repeats, rest_of(given, positive) if several else None, pseudonyms)
     X, counts = data.X, data.counts
-    for name, most in data.features.abs().max().items():
-        if most and not 1e-100 < most < 1e100:
-            raise ValueError(
-                f"features, column {name!r} holds numbers of at most {most:.2g}, with squares beyond all that can be "
-                "computed: change its unit"
-            )
     if not counts.any(axis=0).all():
         raise ValueError(
             f"every vote on the items used is {'' if counts[:, 0].any() else 'not '}{positive!r}: features cannot tell apart "
@@ -355,8 +349,8 @@ def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
     except ValueError as error:  # in words of the argument that it was called by
         raise ValueError(re.sub(r"\bX\b", "features", str(error))) from None
     with np.errstate(all="ignore"):
-        found = np.isfinite(fit.cov()).all()
-    if not found:
+        known = np.isfinite(fit.cov()).all()
+    if not known:
         name = ((X - X.mean()) / X.std()).abs().max().idxmax()
         raise ValueError(
             "features: the variance of the coefficients is no number. Values farthest from all others has column "
