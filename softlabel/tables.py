@@ -207,10 +207,14 @@ def read_features(
     if twice.any():
         k = int(twice.argmax())
         first = int((X.index == X.index[k]).argmax())
-        hint = "" if X is features else "; items are named by a column here: if it is the index, name the index 'item'"
+        pair = X.iloc[[first, k]].astype(str)
+        differ = pair.columns[(pair.iloc[0] != pair.iloc[1]).to_numpy()]
+        how = f"differ in {listed(differ)}: leave out what is not of the item" if len(differ) else "are alike: leave one out"
+        rows = X is features or pd.api.types.is_integer_dtype(features.index)  # whose numbers name no item
+        hint = "" if rows else ". Items are named by a column here: if it is the index, name the index 'item'"
         raise ValueError(
             f"item {listed(X.index[[k]])} has two rows: {where(features, 'features', first)} and "
-            f"{where(features, 'features', k)}{hint}"
+            f"{where(features, 'features', k)}, which {how}{hint}"
         )
     if not X.columns.is_unique:
         raise ValueError(f"features has more than one column named {X.columns[X.columns.duplicated()][0]!r}")
@@ -249,6 +253,12 @@ def _floats(column: "pd.Series[Any]", name: Hashable, features: pd.DataFrame) ->
         raise ValueError(
             f"{where(features, 'features', k)} (item {listed(column.index[[k]])}), column {name!r} is "
             f"{listed(column.iloc[[k]])}: features must be finite numbers{_more(wrong)}"
+        )
+    most = np.abs(numbers).max(initial=0, where=~np.isnan(numbers))
+    if most and not 1e-100 < most < 1e100:
+        raise ValueError(
+            f"features, column {name!r} holds numbers of at most {most:.2g}, with squares beyond all that can be computed: "
+            "change its unit"
         )
     return numbers
 

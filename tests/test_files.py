@@ -174,11 +174,15 @@ def test_blanks_are_taken_away_and_said(tmp_path, column):
 def test_labels_that_are_none(tmp_path, mark):
     votes, features = in_words()
     votes.loc[[0, 5], "label"] = mark
+    others = ", ".join(repr(other) for other in ("unsure", -1, "skip") if str(other) != mark)
     votes.to_csv(tmp_path / "votes.csv", index=False)
     for given in (tmp_path / "votes.csv", votes, votes.pivot(index="item", columns="annotator", values="label")):
         tables = read(given, features, missing=["unsure", -1, "skip"])
         s, m = counted(tables)
         assert m.sum() == 3 * N - 2 and s.sum() == S.sum() - LONG["label"][[0, 5]].sum()
+        assert [text for text in tables.notes if "missing" in text] == [f"No label is {others}, which missing names."]
+        tables = read(given, features, missing=[f" {mark.upper()}", np.nan, "NA"])
+        assert counted(tables)[1].sum() == 3 * N - 2 and not tables.notes
     with pytest.raises(ValueError, match=f"3 different labels.*{mark}"):
         analyse_votes(votes, features, positive="yes")
 
@@ -192,6 +196,56 @@ def test_many_votes_do_not_make_a_class_of_no_label(word):
             ValueError, match=rf"No class is .*\(votes: 50\): leave it out by missing=\[.*{re.escape(word)}.\]"
         ):
             analyse_votes(*given, positive="yes")
+
+
+@pytest.mark.parametrize(
+    "labels, positive, noted",
+    [
+        ((0, 1, -1), 1, "-1"),
+        (("0", "1", "-1"), None, "'-1'"),
+        (("0.0", "-1.0", "1.0"), "-1", ""),
+        (("some", "many", "none"), "many", "'none'"),
+        (("some", "many", "none"), "none", ""),
+        (("low", "high", "unclear"), "unclear", ""),
+    ],
+)
+@pytest.mark.parametrize("given", [X, None], ids=["features", "alone"])
+def test_a_class_may_be_called_none_or_minus_one(labels, positive, noted, given):
+    if given is not None and positive is None:
+        positive = labels[1]
+    votes = LONG.assign(label=np.array(labels, object)[np.where(np.arange(3 * N) % 5, LONG["label"], 2)])
+    report = analyse_votes(votes, given, positive=positive)
+    assert report.counted["missing votes"] == 0
+    notes = [text for text in report.set_aside if "if it says that there is none" in text]
+    assert len(notes) == bool(noted) and all(f"is {noted} (votes: 24)" in text for text in notes)
+
+
+def test_a_rare_class_that_was_named_is_no_slip():
+    """Of 1,200 votes, 11 or 5 for it: where two others are, as where one is."""
+    votes = pd.concat([LONG.assign(item=LONG["item"] + N * k, label=np.arange(3 * N) % 2) for k in range(10)])
+    votes["label"] = votes["label"].map({0: "fine", 1: "late"})
+    features = pd.concat([X] * 10, ignore_index=True)
+    for rare, named in ((11, None), (5, "fraud")):
+        some = votes.reset_index(drop=True)
+        some.loc[np.arange(rare) * 101, "label"] = "fraud"
+        report = analyse_votes(some, None, positive=named)
+        assert dict(zip(report.labels, report.items.filter(like="votes for").sum()))["fraud"] == rare
+    assert analyse_votes(some, features, positive="fraud").counted["votes used"] == 1200
+
+
+@pytest.mark.parametrize("labels, positive", [(range(5), 4), (range(5), 0), (list("01234"), "4")])
+def test_truth_that_may_be_labels_or_yes_and_no(labels, positive):
+    """0 and 1 of the classes 0 to 4: nothing is guessed."""
+    given = LONG["item"] % 3 + LONG["label"] * 2
+    votes = LONG.assign(label=np.array(labels, object)[given])
+    options = {"positive": positive}
+    words = rf"truth of item 0 is .*, and all of truth is 0 or 1: labels .*Write truth as {positive!r} and 'not {positive}'"
+    for truth in (np.arange(N) % 2, np.ones(N, int), np.arange(N) % 2 * 1.0):
+        with pytest.raises(ValueError, match=words):
+            analyse_votes(votes, X, truth=pd.Series(truth), **options)
+    meant = [positive if k % 2 else f"not {positive}" for k in range(N)]  # as the error says
+    report = analyse_votes(votes, X, truth=pd.Series(meant, dtype=object), **options)
+    np.testing.assert_array_equal(report.items["truth"], np.arange(N) % 2)
 
 
 @pytest.mark.parametrize("labels, others", [(("no", "yes"), ("NO", "Yes")), (("0", "1"), ("0.0", "1.0")), (("b", "a"), "Bb")])
@@ -287,6 +341,24 @@ def test_thousands_beside_decimals(tmp_path, decimal, sign):
     for cells in ([f"1{decimal}234", *["300"] * (N - 1)], [f"0{sign}234", *["300"] * (N - 1)], ["1234"] * N):
         features.assign(price=cells).to_csv(tmp_path / "features.csv", **form)
         assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) in (1.234, 0.234, 1234)
+
+
+@pytest.mark.parametrize("sign", [",", "."])
+def test_thousands_beside_whole_numbers(tmp_path, sign):
+    """1,234 and 987, where no column has decimals: a thousand times too much or too little is a guess."""
+    votes, features = in_words()
+    whole = pd.DataFrame({"price": [f"1{sign}234", *["987"] * (N - 1)], "rooms": np.arange(N) % 5}, features.index)
+    whole.to_csv(tmp_path / "features.csv", sep=";")
+    with pytest.raises(
+        ValueError,
+        match=rf"line 2, column 'price' is '1\{sign}234', and features.csv line 3 is '987': thousands or decimals\?",
+    ):
+        read(votes, tmp_path / "features.csv")
+    for cells in ([f"1{sign}234", *[f"987{sign}000"] * (N - 1)], [f"1{sign}234", f"2{sign}5", *["987"] * (N - 2)]):
+        whole.assign(price=cells).to_csv(tmp_path / "features.csv", sep=";")
+        assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) == 1.234
+    whole.assign(price=1234).to_csv(tmp_path / "features.csv", sep=";")
+    assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) == 1234
 
 
 def test_records_of_json(tmp_path):
@@ -410,8 +482,43 @@ def test_votes_that_were_counted():
     assert set(read(counts.assign(maybe=1), features, counts=["yes", "no", "maybe"]).votes["label"]) == {"yes", "no", "maybe"}
     with pytest.raises(ValueError, match=r"'yes' is no label but a column of votes: .* by count_columns= \(--counts\)"):
         read(counts, features)
+    with pytest.raises(ValueError, match=r"missing is for votes with a label each: .* out of count_columns \(--counts\)"):
+        read(counts, features, counts=["yes", "no"], missing=["no"])
     with pytest.raises(ValueError, match="more than one row of counts for item 'a000'"):
         read(pd.concat([counts, counts[:1]]), features, counts=["yes", "no"])
+
+
+YES = np.arange(24) % 4  # of three votes, unless said otherwise
+
+
+@pytest.mark.parametrize(
+    "counts, total",
+    [
+        ({"yes": YES, "no": 3 - YES, "all of them": [3] * 24}, "all of them"),
+        ({"yes": YES, "no": YES % 2, "seen": YES + YES % 2}, "seen"),
+        ({"yes": YES, "m": [3] * 24}, "m"),
+        ({"m": [3] * 24, "yes": YES, "no": YES % 2 * (YES < 3)}, "m"),
+        ({"yes": YES[:8], "total": [*YES[:6], 5, 5]}, "total"),
+        ({"yes": YES[:6], "n_votes": [3] * 6}, "n_votes"),
+        ({"yes": YES, "no": 3 - YES}, None),
+        ({"yes": YES // 3, "no": 2 - YES // 3}, None),  # never more yes than no
+        ({"yes": YES // 3, "no": [4] * 23 + [5]}, None),
+        ({"yes": YES[:4], "no": [3] * 4}, None),
+        ({"yes": [1] * 24, "no": [3] * 24}, None),
+        ({"n": 3 - YES, "y": YES}, None),
+        ({"all": YES, "some": 3 - YES}, None),
+        ({"yes": YES[:4], "no": [1] * 4, "maybe": YES[:4] + 1}, None),
+    ],
+)
+def test_the_number_of_all_votes_is_no_label(counts, total):
+    votes = pd.DataFrame(counts).rename_axis("item")
+    if total is None:
+        assert len(read(votes, None, next(iter(counts)), counts=list(counts)).votes) == votes.to_numpy().sum()
+    else:
+        with pytest.raises(ValueError, match=f"count_columns: column '{total}' is in no row below the sum of the others"):
+            read(votes, None, "yes", counts=list(counts))
+        rest = [name for name in counts if name != total]
+        assert len(rest) < 2 or len(read(votes, None, "yes", counts=rest).votes) == votes[rest].to_numpy().sum()
 
 
 def test_a_column_of_a_wide_table_that_is_no_annotator(tmp_path):
@@ -464,6 +571,30 @@ def test_text_among_the_features_is_named(tmp_path):
         read(votes, features.assign(name="Ann", city="Bonn"))
 
 
+def test_features_that_are_true_or_false(tmp_path):
+    """As pandas, R or JSON write them, and as a frame has them."""
+    votes, features = in_words()
+    flags = pd.Series(np.arange(N) % 3 == 0, features.index)
+    gap = flags.astype(object).where(np.arange(N) != 4)
+    features.assign(r=flags.map({True: "TRUE", False: "FALSE "}), pandas=flags, gap=gap).to_csv(
+        tmp_path / "features.csv", sep=";"
+    )
+    note = "TRUE and FALSE were read as 1 and 0 in features 'r', 'pandas', 'gap'."
+    for columns in (None, ["size", "shape", "r", "pandas", "gap"]):
+        tables = read(votes, tmp_path / "features.csv", columns=columns)
+        is_whole(tables)
+        assert tables.notes == (note,)
+        np.testing.assert_array_equal(
+            tables.features[["r", "pandas", "gap"]], np.column_stack([flags, flags, gap]).astype(float)
+        )
+    assert read(votes, features.assign(flag=flags)).notes == ()
+    both = votes.merge(features.assign(flag=gap).reset_index()).set_index("item")
+    assert list(read(both, both).features.columns) == ["size", "shape", "flag"]
+    assert list(read(votes, features.set_axis([0, 1], axis=1).assign(flag=gap)).features.columns) == [0, 1, "flag"]
+    with pytest.raises(ValueError, match="text, not numbers, in 'flag'"):
+        read(votes, features.assign(flag=["maybe", *flags[1:].map(str)]))
+
+
 def test_one_file_may_hold_votes_and_features():
     votes, features = in_words()
     both = votes.merge(features.reset_index())
@@ -484,8 +615,13 @@ def test_one_file_may_hold_votes_and_features():
         ValueError, match=r"say truth='label' \(--truth label\), or list"
     ):  # to exclude it would take the votes
         read(votes, features.assign(label=1))
-    with pytest.raises(ValueError, match="item 'a000' has two rows"):  # features that are not those of the item
+    with pytest.raises(ValueError, match=r"item 'a000' has two rows.*differ in 'size': leave out what is not of the item$"):
         analyse_votes(both, both.assign(size=np.arange(len(both))), positive="yes", columns=["size", "shape"])
+    timed = both.assign(duration=np.arange(len(both)))  # a column of the votes
+    for given in (timed, timed.set_index("item")):
+        with pytest.raises(ValueError, match=r"item 'a000' has two rows: features, .*, which differ in 'duration': leave out"):
+            analyse_votes(given, given.copy(), positive="yes")
+    assert analyse_votes(timed, timed, positive="yes", exclude=["duration"]).counted["items used"] == N
 
 
 def test_a_feature_named_like_an_item_in_a_frame_with_items_in_its_index():

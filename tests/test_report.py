@@ -996,7 +996,7 @@ def test_three_classes_with_features_are_one_against_the_rest_and_that_is_said()
         analyse_votes(wide, x, positive="cow")
     rare = as_long(wide)
     rare.loc[7:11, "label"] = "wolf"
-    words = r"4 different labels .*two classes, or at most 50 of 10 votes and 1% of all votes each. .*'wolf' .*row 7;"
+    words = r"4 different labels .*two classes, or at most 50 of 10 votes each. .*'wolf' .*row 7;"
     for given in ((rare, x), (rare, None)):
         with pytest.raises(ValueError, match=words):
             analyse_votes(*given, positive="dog")
@@ -1253,7 +1253,7 @@ def test_numbers_have_their_level_and_their_number():
 
 NUMBERS = LONG.assign(label=(LONG["label"] == "yes").astype(int))
 FLAGS = LONG.assign(label=LONG["label"] == "yes")
-DISTANT = np.r_[np.sin(np.arange(60)), np.full(60, 1e200)]  # where there are no votes
+DISTANT = np.r_[np.sin(np.arange(60)), np.full(60, 1e90)]  # where there are no votes
 
 
 def edited(frame, row, column, value):
@@ -1579,6 +1579,30 @@ def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, featu
     assert said.startswith("error: ") and said.count("\n") == 1
     for word in words:
         assert word in said, f"{word} is not in: {said}"
+
+
+@pytest.mark.parametrize(
+    "outputs, words",
+    [
+        ("-o votes.csv", "--output votes.csv would overwrite the file of --votes: give it another name"),
+        ("--json ./features.csv", "--json ./features.csv would overwrite the file of --features"),
+        ("--items link.csv", "--items link.csv would overwrite the file of --votes"),
+        ("--json same.csv", "--json same.csv would overwrite the file of --votes"),
+        ("-o a.html --json a.html", "--json a.html would overwrite the file of --output"),
+        ("-o a.html --items nodir/i.csv", "--items nodir/i.csv cannot be written: there is no folder nodir"),
+        ("-o a.html --json .", "--json . cannot be written: it is a folder"),
+    ],
+)
+def test_the_command_overwrites_no_file_of_its_own_and_asks_before_it_computes(tmp_path, capsys, monkeypatch, outputs, words):
+    LONG.to_csv(tmp_path / "votes.csv", index=False)
+    X.assign(truth=TRUTH).to_csv(tmp_path / "features.csv")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "votes.csv")
+    (tmp_path / "same.csv").hardlink_to(tmp_path / "votes.csv")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr("softlabel.report.command.analyse_votes", pytest.fail)
+    assert run(tmp_path, "votes.csv", "features.csv", *outputs.split()) == 2
+    assert capsys.readouterr().err.startswith(f"error: {words}")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_bad_seed_is_named_as_an_option(folder, capsys):

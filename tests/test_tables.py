@@ -107,6 +107,31 @@ def test_dates_and_durations_are_no_numbers(column, kind):
     assert words.startswith(f"features, column 'day' is of type {kind}") and words.endswith("such as of days for dates")
 
 
+@pytest.mark.parametrize("power, size", [(-200, "e-200"), (155, "e+155"), (200, "e+200"), (-90, ""), (90, "")])
+def test_numbers_whose_squares_are_none(power, size):
+    rng = np.random.default_rng(1)
+    features = pd.DataFrame(rng.normal(size=(60, 2)), columns=["size", "x"])
+    votes = pd.DataFrame(rng.random((60, 2)) < 0.5).astype(int)
+    scaled = features.assign(x=features["x"] * 10.0**power)
+    if size:
+        words = refused(votes, scaled, positive=1)
+        assert words.startswith("features, column 'x' holds numbers of at most ") and words.endswith("change its unit")
+        assert f"{size}, with squares" in words
+    else:
+        usual = analyse_votes(votes, features, positive=1)
+        assert analyse_votes(votes, scaled, positive=1).fit.coef[1] == pytest.approx(usual.fit.coef[1])
+
+
+def test_values_so_far_from_all_others_that_there_is_no_variance(monkeypatch):
+    monkeypatch.setattr("softlabel.fits.LogisticFit.cov", lambda fit: np.full((3, 3), np.nan))
+    rng = np.random.default_rng(1)
+    features = pd.DataFrame(rng.normal(size=(60, 2)), columns=["size", "x"])
+    features.loc[7, "x"] = 1e5
+    assert "Values farthest from all others has column 'x'" in refused(
+        pd.DataFrame(rng.integers(0, 2, (60, 2))), features, positive=1
+    )
+
+
 def test_annotators_without_votes_are_not_counted():
     silent = WIDE.assign(Aaron=None, Zoe=None)[["Aaron", "Ann", "Zoe", "Bob"]]
     table = read_votes(silent, "y", "first")

@@ -19,6 +19,7 @@ from softlabel.report.agreement import agreement
 from softlabel.report.base import made_today
 from softlabel.report.classes import (
     are_several,
+    doubtful,
     labels_of,
     one_against_the_rest,
     rest_of,
@@ -80,8 +81,8 @@ def analyse_votes(
         None if there are no features: then the report is on agreement alone.
     positive : object
         The label of the positive class; for labels that are text, 1 and True mean "1" and "True". If there are three labels or
-        more, it is compared with all others together, and the report says so; each must have 10 votes and 1% of all votes,
-        lest it be a slip of the pen. Without features it may be left out.
+        more, it is compared with all others together, and the report says so; each of these must have 10 votes, lest it be a
+        slip of the pen. Without features it may be left out.
     truth : str or Series, optional
         True labels of some items, drawn at random (:func:`choose_for_truth`), or of all: a column of ``features``, or a Series
         by item. In the words of the votes, or 1 and 0. The items need no votes. With true labels the report says what the
@@ -94,9 +95,10 @@ def analyse_votes(
         The columns of ``votes`` (and, of the items, of ``features``) that hold these. By default they are known by their
         names: item, annotator and label, or those of common tools, such as task_id, worker_id and answer; which, is said.
     count_columns : sequence of str, optional
-        Two columns of ``votes``, or more, with the numbers of votes for the labels that are their names, an item in each row.
+        Two columns of ``votes``, or more, with the numbers of votes for the labels that are their names, an item in each row;
+        none of all votes.
     missing : sequence, optional
-        Labels that say that there is none, such as "unsure".
+        Labels that say that there is none, such as "unsure", in any capitals; not for votes that are counted.
     repeats : {"first", "keep"}
         What to do with further votes of an annotator on the same item. "first" counts the first, "keep" each.
     cost_item, cost_vote : float
@@ -167,13 +169,14 @@ def analyse_votes(
         counts=count_columns,
         missing=missing,
     )
-    common: dict[str, Any] = {"repeats": repeats, "level": level, "made": made, "files": tables.files, "notes": tables.notes}
+    positive, given = tables.positive, labels_of(tables.votes)
+    notes = tables.notes + doubtful(given, positive)
+    common: dict[str, Any] = {"repeats": repeats, "level": level, "made": made, "files": tables.files, "notes": notes}
     if tables.features is None:
         return analyse_agreement(tables, pseudonyms, rng, common)
-    positive, given = tables.positive, labels_of(tables.votes)
     if positive is None:
         raise ValueError(f"positive is missing: name the label of the positive class, one of {listed(given.index)}")
-    several = are_several(tables.votes, given)
+    several = are_several(tables.votes, given, positive)
     data = _join(tables, repeats, rest_of(given, positive) if several else None, pseudonyms)
     X, counts = data.X, data.counts
     if not counts.any(axis=0).all():
@@ -346,8 +349,13 @@ def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
     except ValueError as error:  # in words of the argument that it was called by
         raise ValueError(re.sub(r"\bX\b", "features", str(error))) from None
     with np.errstate(all="ignore"):
-        if not np.isfinite(fit.cov()).all():
-            raise ValueError("features has a column so small that its coefficient has no variance in numbers: change its unit")
+        known = np.isfinite(fit.cov()).all()
+    if not known:
+        name = ((X - X.mean()) / X.std()).abs().max().idxmax()
+        raise ValueError(
+            "features: the variance of the coefficients is no number. Values farthest from all others has column "
+            f"{name!r}: transform it, such as by a logarithm or ranks"
+        )
     return fit
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softlabel.report.files import Source
-from softlabel.validation import same
+from softlabel.report.files import EMPTY, Source
+from softlabel.validation import listed, same
 
 WHOLE = re.compile(r"[+-]?\d+\.0")
 NUMBER = r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?"
@@ -55,31 +55,71 @@ def stripped(values: Any, what: str, notes: list[str]) -> Any:
     return pd.Index(out, name=values.name) if isinstance(values, pd.Index) else pd.Series(out, values.index, name=values.name)
 
 
-def unmarked(labels: "pd.Series[Any]", marks: list[object]) -> "pd.Series[Any]":
-    """Labels without those that say that there is none."""
-    code, different = pd.factorize(labels)
-    none = [any(same(label, mark) or str(label) == str(mark) for mark in marks) for label in different]
-    return labels.mask(np.array([*none, False], bool)[code]) if any(none) else labels
+def unmarked(labels: dict[str, Any], marks: list[object], notes: list[str]) -> dict[str, Any]:
+    """Columns of labels without those that say that there is none, in any capitals, or as a number."""
+    found: set[int] = set()
+    out = dict(labels)
+    for name, column in labels.items():
+        code, different = pd.factorize(column)
+        means = np.array([[_is_meant(label, mark) for mark in marks] for label in different], bool).reshape(
+            len(different), len(marks)
+        )
+        found |= set(np.flatnonzero(means.any(axis=0)).tolist())
+        none = means.any(axis=1)
+        out[name] = column.mask(np.append(none, False)[code]) if none.any() else column
+    if nowhere := [mark for k, mark in enumerate(marks) if k not in found and str(mark) not in EMPTY]:
+        notes.append(f"No label is {listed(nowhere)}, which missing names.")
+    return out
+
+
+def _is_meant(label: Any, mark: Any) -> bool:
+    number = _as_number(mark)
+    return (
+        same(label, mark)
+        or str(label).casefold() == str(mark).strip().casefold()
+        or (number is not None and _as_number(label) == number)
+    )
+
+
+def with_numbers(features: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Columns of text that hold TRUE and FALSE alone as 1 and 0."""
+    features, read = features.copy(deep=False), []
+    for name in features.columns:
+        known = features[name].notna()
+        if is_text(features[name]) and known.any():
+            text = features[name].astype(str).str.strip().str.upper()
+            if text[known].isin(["TRUE", "FALSE"]).all():
+                features[name] = (text == "TRUE").astype(float).where(known)
+                read.append(name)
+    if read:
+        notes.append(f"TRUE and FALSE were read as 1 and 0 in features {listed(read)}.")
+    return features
 
 
 def with_points(features: pd.DataFrame, source: Source) -> pd.DataFrame:
     """Numbers with decimal commas, where commas do not part the columns of a file."""
     if source.separator in (None, ","):
         return features
-    cells = {name: features[name].dropna().str.strip() for name in features.columns}
-    if not any(known.str.contains(",", regex=False).any() for known in cells.values()):
-        return features
+    cells = {name: features[name].dropna().str.strip() for name in features.columns if is_text(features[name])}
     cells = {name: known for name, known in cells.items() if known.str.fullmatch(NUMBER).all()}
     signs = {name: [sign for sign in ",." if known.str.contains(sign, regex=False).any()] for name, known in cells.items()}
-    for name, known in cells.items():
-        other = next((other for other, found in signs.items() if signs[name] and found and found != signs[name]), None)
-        if other is not None and known.str.fullmatch(THOUSANDS).all():
-            first, decimal = (cells[column][cells[column].str.contains("[.,]")] for column in (name, other))
-            raise ValueError(
-                f"features, {source.frame.index.name} {first.index[0]}, column {name!r} is {first.iloc[0]!r}, and column "
-                f"{other!r} has {decimal.iloc[0]!r}: thousands or decimals? Write thousands without a sign between them, and "
-                "decimals with the same sign in all columns"
-            )
+    thousands = {name: bool(signs[name]) and known.str.fullmatch(THOUSANDS).all() for name, known in cells.items()}
+    for name in [name for name in cells if thousands[name]]:
+        signed = cells[name].str.contains("[.,]")
+        first = cells[name][signed]
+        other = next((other for other, found in signs.items() if found and found != signs[name]), None)
+        if other is not None:
+            beside = f"column {other!r} has {cells[other][cells[other].str.contains('[.,]')].iloc[0]!r}"
+        elif not signed.all() and all(thousands[other] for other, found in signs.items() if found):  # 1,234 beside 987
+            whole = cells[name][~signed]
+            beside = f"{source.frame.index.name} {whole.index[0]} is {whole.iloc[0]!r}"
+        else:
+            continue
+        raise ValueError(
+            f"features, {source.frame.index.name} {first.index[0]}, column {name!r} is {first.iloc[0]!r}, and {beside}: "
+            "thousands or decimals? Write thousands without a sign between them, and decimals with the same sign in all "
+            "columns and as many digits in all rows"
+        )
     commas = [name for name, found in signs.items() if found == [","]]
     if commas:
         source.notes.append("Commas in the numbers of features were read as decimal commas.")

@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.tables import ROLES, VoteTable, read_votes, where
+from softlabel.tables import NUMBERS, ROLES, VoteTable, read_votes, where
 from softlabel.validation import listed, same
 
 MOST = 50  # classes
-OFTEN = 10  # votes for a label, and
-SHARE = 0.01  # share of the votes, below which a third label is taken for a slip
+OFTEN = 10  # votes, below which a third label is taken for a slip
 NONE = re.compile(  # words that are no class
     r"(i am |i'm |im )?(not sure|unsure|uncertain|undecided)|(i )?(don'?t|do not|can'?t|can ?not) (know|tell|say|decide|judge)"
-    r"|skip(ped)?|unknown|unclear|not (clear|applicable)|no (idea|answer|opinion)|idk|n/?a|none|-1(\.0)?|\?+"
+    r"|skip(ped)?|unknown|unclear|not clear|no (idea|answer|opinion)|idk|\?+"
 )
+DOUBTFUL = re.compile(r"none|n/?a|not applicable|-1(\.0)?")  # and those that may be one
 
 
 def cells(votes: pd.DataFrame) -> list[Any]:
@@ -36,21 +36,42 @@ def labels_of(votes: pd.DataFrame) -> "pd.Series[int]":
     return counts
 
 
-def are_several(votes: pd.DataFrame, labels: "pd.Series[int]") -> bool:
-    """Whether there are three classes or more; an error if a third label is a slip of the pen, a number, or no label."""
+def doubtful(labels: "pd.Series[int]", positive: object) -> tuple[str, ...]:
+    """A note on labels of three or more that are taken as they are, and may say that there is none."""
+    found = [label for label in labels.index if DOUBTFUL.fullmatch(str(label).lower()) and not same(label, positive)]
+    if not found or len(labels) < 3:
+        return ()
+    counted = ", ".join(f"{label!r} (votes: {labels[label]})" for label in found)
+    return (
+        f"Taken for a class is {counted}: if it says that there is none, leave it out by "
+        f"missing=[{listed(found)}] (--missing).",
+    )
+
+
+def are_several(votes: pd.DataFrame, labels: "pd.Series[int]", positive: object) -> bool:
+    """Whether there are three classes or more; an error if a third label is a slip of the pen, a number, or no label.
+
+    The positive one was named, and is none of these.
+    """
     if len(labels) < 3:
         return False
     found = f"votes has {len(labels)} different labels ({listed(labels.index)})"
-    if none := [label for label in labels.index if NONE.fullmatch(str(label).lower().replace("’", "'").strip(" ."))]:
+    others = labels[[not same(label, positive) for label in labels.index]]
+    signs = any(NUMBERS.get(str(label).lower()) == 1 for label in labels.index)  # of which -1 is the opposite
+    plain = {label: str(label).lower().replace("’", "'").strip(" .") for label in others.index}
+    if none := [label for label, text in plain.items() if NONE.fullmatch(text) or (text in ("-1", "-1.0") and not signs)]:
         counted = ", ".join(f"{label!r} (votes: {labels[label]})" for label in none)
-        raise ValueError(f"{found}. No class is {counted}: leave it out by missing=[{listed(none)}] (--missing)")
-    if len(labels) > MOST or labels.iloc[-1] < max(OFTEN, SHARE * labels.sum()):
-        rare = labels.index[-1]
+        raise ValueError(
+            f"{found}. No class is {counted}: leave it out by missing=[{listed(none)}] (--missing), or give it another name "
+            "if it is a class"
+        )
+    if len(labels) > MOST or others.iloc[-1] < OFTEN:
+        rare = others.index[-1]
         row = np.any([votes[name].astype(object) == rare for name in cells(votes)], axis=0).argmax()
         raise ValueError(
-            f"{found}: there must be two classes, or at most {MOST} of {OFTEN} votes and {SHARE:.0%} of all votes each. "
-            f"The rarest, {rare!r} (votes: {labels.iloc[-1]}), is first in {where(votes, 'votes', int(row))}; mend it, recode "
-            "it, or leave it empty (a missing vote)"
+            f"{found}: there must be two classes, or at most {MOST} of {OFTEN} votes each. The rarest, {rare!r} (votes: "
+            f"{others.iloc[-1]}), is first in {where(votes, 'votes', int(row))}; mend it, recode it, or leave it empty (a "
+            "missing vote)"
         )
     return True
 
@@ -73,8 +94,14 @@ def against_the_rest(values: "pd.Series[Any]", positive: object, rest: str) -> "
 
 
 def truth_against_the_rest(truth: "pd.Series[Any]", labels: "pd.Index[Any]", positive: object, rest: str) -> "pd.Series[Any]":
-    """The same of true labels, where they are in the words of the votes."""
+    """The same of true labels, where they are in the words of the votes; an error where 1 may mean a label or yes."""
     known = truth.dropna()
+    numbers, words = ({NUMBERS.get(str(value).lower()) for value in values} for values in (known.unique(), labels))
+    if numbers and None not in numbers and numbers <= words and NUMBERS.get(str(positive).lower()) != 1:
+        raise ValueError(
+            f"truth of item {listed(known.index[:1])} is {listed(known[:1])}, and all of truth is 0 or 1: labels of the "
+            f"votes, or 1 for {positive!r}? Write truth as {positive!r} and {rest!r}"
+        )
     return against_the_rest(truth, positive, rest) if known.astype(object).isin(labels).all() else truth
 
 
@@ -87,11 +114,11 @@ def one_against_the_rest(votes: pd.DataFrame, positive: object, rest: str) -> pd
 
 
 def read_classes(
-    votes: pd.DataFrame, repeats: Literal["first", "keep"]
+    votes: pd.DataFrame, positive: object, repeats: Literal["first", "keep"]
 ) -> tuple[VoteTable, NDArray[np.intp], "pd.Index[Any]"]:
     """Votes as codes, the code of each label, and the labels, most frequent first."""
     labels = labels_of(votes)
-    if not are_several(votes, labels):
+    if not are_several(votes, labels, positive):
         table = read_votes(votes, labels.index[0] if len(labels) else None, repeats)
         return table, np.where(table.positive, 0, 1), labels.index
     rest = rest_of(labels, labels.index[0])

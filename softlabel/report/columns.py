@@ -4,7 +4,9 @@ import re
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from softlabel.report.cells import is_text
 from softlabel.validation import listed, same
@@ -20,6 +22,11 @@ ALIASES = {
     "label": ("answer", "response", "vote", "choice", "annotation", "judgment", "judgement"),
 }
 ANSWERS = re.compile("(?:answer|output)[.:].+", re.IGNORECASE)  # of Mechanical Turk and of Toloka
+TOTALS = re.compile(
+    "((n|num|number|count|sum|total)?(of)?(total|sum|all|votes?|voters|annotators|raters|labels|ratings|annotations|answers)"
+    "(total|sum|count|n)?)|count|size"
+)
+MANY = 20  # items
 TRUTHS = re.compile("(is)?(true|truth|gold|golden|groundtruth|target|y|ytrue|gt)(labels?|class|standard)?|labels?|class")
 
 
@@ -91,6 +98,25 @@ def must_be_annotators(wide: pd.DataFrame) -> None:
                 f"votes has a column {column!r}, which looks like true labels and not like an annotator: leave it out by "
                 f"exclude=[{column!r}] (--exclude {column}), and give true labels with the features; an annotator of that "
                 "name must get another"
+            )
+
+
+def must_be_labels(columns: list[Hashable], times: NDArray[np.float64]) -> None:
+    """A column of counts that holds the sum of the others is no label.
+
+    So it is taken to be where it is nowhere below that sum, and is called a total; or, over many items, always equals the sum
+    of two others and more, or is the same number for all items where that sum is not.
+    """
+    many = len(times) >= MANY
+    for column, own in zip(columns, times.T):
+        others = times.sum(axis=1) - own
+        is_sum = many and len(columns) > 2 and (own == others).all()
+        is_fixed = many and (own == own[0]).all() and not (others == others[0]).all()
+        if (own >= others).all() and (TOTALS.fullmatch(plain(column)) or is_sum or is_fixed):
+            raise ValueError(
+                f"count_columns: column {column!r} is in no row below the sum of the others, and looks like the number of all "
+                "votes: give a column for each label (--counts), of which the last is the difference; a label by such a name "
+                "must get another"
             )
 
 

@@ -32,6 +32,7 @@ exit status: 0 if the report was written, 2 if a file or an argument is not vali
 
 def report(arguments: argparse.Namespace) -> None:
     """Read two files, write one."""
+    _must_be_writable(arguments)
     options = {name: getattr(arguments, name) for name in OPTIONS}
     found = analyse_votes(arguments.votes, arguments.features, **options, rng=arguments.seed)
     try:
@@ -44,6 +45,23 @@ def report(arguments: argparse.Namespace) -> None:
         raise ValueError(f"the report cannot be written: {error}") from None
     print(found)
     logging.info("written to %s", Path(arguments.output).resolve())
+
+
+def _must_be_writable(arguments: argparse.Namespace) -> None:
+    """Before anything is computed: folders that are there, and no file twice."""
+    given = {option: Path(path).resolve() for option in ("votes", "features") if (path := getattr(arguments, option))}
+    for option in ("output", "items", "json"):
+        if not (name := getattr(arguments, option)):
+            continue
+        path = Path(name)
+        if not path.parent.is_dir():
+            raise ValueError(f"--{option} {name} cannot be written: there is no folder {path.parent}")
+        if path.is_dir():
+            raise ValueError(f"--{option} {name} cannot be written: it is a folder")
+        for other, taken in given.items():
+            if path.resolve() == taken or (path.exists() and taken.exists() and path.samefile(taken)):
+                raise ValueError(f"--{option} {name} would overwrite the file of --{other}: give it another name")
+        given[option] = path.resolve()
 
 
 def whole_number(text: str) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.report.cells import WHOLE, find_label, ids, is_text, stripped, unmarked, with_points
+from softlabel.report.cells import WHOLE, find_label, ids, is_text, stripped, unmarked, with_numbers, with_points
 from softlabel.report.columns import (
     ALIASES,
     USUAL,
@@ -16,6 +16,7 @@ from softlabel.report.columns import (
     is_in,
     must_be_annotators,
     must_be_features,
+    must_be_labels,
     must_be_there,
     names,
     plain,
@@ -101,7 +102,13 @@ def _tidy_votes(
     The answer are the columns that hold votes, in a table that may have others.
     """
     frame = without(_plain_frame(source.frame, "votes"), exclude)
+    marks: list[object] = [missing] if isinstance(missing, str) else list(missing)
     if len(counts):
+        if len(marks):
+            raise ValueError(
+                "missing is for votes with a label each: of votes that are counted, leave the column of such a label out of "
+                "count_columns (--counts)"
+            )
         columns_of_counts = names(counts, "count_columns", frame, "votes")
         if len(set(columns_of_counts)) < 2:
             raise ValueError(f"count_columns must be a column of votes for each of at least two labels, got {list(counts)!r}")
@@ -121,12 +128,11 @@ def _tidy_votes(
     else:
         frame = _with_items(source, frame, found.get("item"))
         labels = [column for column in frame.columns if column != "item"]
-    marks: list[object] = [missing] if isinstance(missing, str) else list(missing)
     columns = {name: frame[name] for name in frame.columns}
     for role in {"item", "annotator"} & set(columns):
         columns[role] = ids(columns[role], f"{role}s of votes", source.notes)
-    for name in labels:
-        columns[name] = unmarked(stripped(columns[name], "labels of votes", source.notes), marks)
+    given_labels = {name: stripped(columns[name], "labels of votes", source.notes) for name in labels}
+    columns |= unmarked(given_labels, marks, source.notes)
     source.frame = pd.DataFrame(columns, index=ids(frame.index, "items of votes", source.notes))
     if len(found) < 3:
         must_be_annotators(source.frame[labels])
@@ -161,12 +167,13 @@ def _tidy_features(
     features = (
         [c for c in frame.columns if c not in others] if columns is None else names(columns, "columns", frame, "features")
     )
+    numbers = with_numbers(frame[list(dict.fromkeys(features))], source.notes)
     if columns is None:
-        must_be_features(frame[features], truth is None, own)
+        must_be_features(numbers, truth is None, own)
     out = {name: frame[name] for name in dict.fromkeys([*others, *features])}
     if "item" in out:
         out["item"] = ids(out["item"], "items of features", source.notes)
-    out |= dict(with_points(frame[list(dict.fromkeys(features))], source).items())
+    out |= dict(with_points(numbers, source).items())
     out |= {name: stripped(out[name], f"{name!r} of features", source.notes) for name in others if name != "item"}
     source.frame = pd.DataFrame(out, index=ids(frame.index, "items of features", source.notes))
     if "item" in out and (again := source.frame.duplicated()).any():  # as in a file of votes, which has features in each
@@ -259,6 +266,7 @@ def _from_counts(source: Source, frame: pd.DataFrame, item: Hashable, columns: l
         raise ValueError(
             f"votes, {place} is {listed(frame[columns[column]].iloc[[row]])}: numbers of votes must be whole, and 0 for none"
         )
+    must_be_labels(columns, times)
     each = times.astype(int).ravel()
     long = {"item": rows, "line": frame.index}
     cells = {name: np.repeat(np.repeat(np.asarray(values), len(columns)), each) for name, values in long.items()}

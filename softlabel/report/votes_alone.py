@@ -160,7 +160,7 @@ def analyse_agreement(tables: Tables, pseudonyms: bool, rng: np.random.Generator
     if not tables.annotators_known:
         raise ValueError("count_columns needs features: who gave which vote is not known, and agreement alone says little")
     positive = tables.positive
-    table, code, labels = read_classes(tables.votes, common["repeats"])
+    table, code, labels = read_classes(tables.votes, positive, common["repeats"])
     order = np.arange(len(labels))
     if positive is not None:
         is_positive = np.array([same(label, positive) for label in labels], bool)
