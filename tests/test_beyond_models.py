@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 import sympy as sp
-from scipy import optimize, special, stats
+from scipy import linalg, optimize, special, stats
 from sklearn.linear_model import LogisticRegression
 from test_boxes import covariance_of_three_classes
 from test_efficiency import features
@@ -650,6 +650,11 @@ def test_joint_information_symbolically(labellers):
     # At omega = 0 both estimates are one.
     assert sp.cancel(claimed[t, t].subs(w, 0) - labellers / (t * (1 - t))) == 0
     assert sp.cancel(claimed[t, w].subs(w, 0)) == 0
+    # Where every tau is 1/2, l_omega tells nothing of l_eta. Two votes have three counts, so l_eta is a multiple of S - m tau.
+    half = {t: sp.Rational(1, 2)}
+    gain = sp.cancel((claimed[t, t] * (t * (1 - t)) ** 2).subs(half) - labellers * (1 + w) / (1 + labellers * w) / 4)
+    assert sp.cancel(claimed[t, w].subs(half)) == 0
+    assert (gain == 0) == (labellers == 2)
 
 
 def joint_information(model, labellers, alpha0, size=40):
@@ -678,9 +683,22 @@ def joint_information(model, labellers, alpha0, size=40):
     return full[:3, :3] - np.outer(full[:3, 3], full[:3, 3]) / full[3, 3]
 
 
+def printed_information(P, eta, alpha0):
+    """i_eta_eta, i_eta_omega and i_omega_omega by a_k and b_k, from the probabilities (items, m + 1) of S = 0, ..., m."""
+    k, omega = np.arange(P.shape[1] - 1), 1 / alpha0
+    tau, rest = special.expit(eta)[:, None], special.expit(-eta)[:, None]
+    over, under = np.cumsum(P[:, :0:-1], axis=1)[:, ::-1], np.cumsum(P[:, :-1], axis=1)[:, ::-1]  # P(S > k), P(m - S > k)
+    a_k, b_k, q = over / (tau + k * omega) ** 2, under / (rest + k * omega) ** 2, tau * rest
+    return (
+        (q**2 * (a_k + b_k)).sum(axis=1),
+        (q * k * (a_k - b_k)).sum(axis=1),
+        (k**2 * (a_k + b_k - 1 / (1 + k * omega) ** 2)).sum(axis=1),
+    )
+
+
 @pytest.mark.parametrize("labellers, alpha0", [(2, 1.0), (5, 0.2), (10, 3.0)])
 def test_joint_information_by_differences(labellers, alpha0):
-    """Scores by differences of the package's log-probabilities."""
+    """Scores by differences of the package's log-probabilities, and their covariance by a_k and b_k."""
     (x, mass), s, h = features(GENERAL), np.arange(labellers + 1), 1e-5
     eta = np.repeat(x @ GENERAL.coef, labellers + 1)
     votes = np.tile(np.column_stack([s, labellers - s]), (len(x), 1))
@@ -695,6 +713,21 @@ def test_joint_information_by_differences(labellers, alpha0):
     full = (score.T * np.repeat(mass, labellers + 1) * np.exp(logs(eta, omega))) @ score
     expected = full[:3, :3] - np.outer(full[:3, 3], full[:3, 3]) / full[3, 3]
     np.testing.assert_allclose(joint_information(GENERAL, labellers, alpha0), expected, rtol=1e-3)
+    P = np.exp(logs(eta, omega)).reshape(len(x), -1)
+    ee, eo, oo = printed_information(P, x @ GENERAL.coef, alpha0)
+    np.testing.assert_allclose((x.T * (mass * ee)) @ x, full[:3, :3], rtol=1e-3)
+    np.testing.assert_allclose(x.T @ (mass * eo), full[:3, 3], rtol=1e-3)
+    assert mass @ oo == pytest.approx(full[3, 3], rel=1e-3)
+
+
+@pytest.mark.parametrize("model", [MODEL, GENERAL])
+def test_joint_information_is_that_with_omega_unknown(model):
+    """Against the observed information on (beta, omega), of 40,000 items. With omega known the slope has a seventh more."""
+    n, rng = 40_000, np.random.default_rng(70)
+    Y, _ = model.sample(n, rng)
+    fit = fit_dirichlet_multinomial(Y, sample_votes(model.posterior(Y), 20, 1.0, rng))
+    ratios = linalg.eigh(np.linalg.inv(n * fit.cov()), joint_information(model, 20, 1.0), eigvals_only=True)
+    np.testing.assert_allclose(ratios, 1, atol=0.05)
 
 
 @pytest.mark.parametrize("labellers, alpha0", [(2, 1.0), (5, 0.2), (10, 1.0), (30, 20.0)])
