@@ -346,6 +346,24 @@ def weighted(numbers, prob, alpha0):
     return (1 + alpha0) * (prob @ (numbers / (numbers + alpha0)))
 
 
+def general(prob, weights, phi, numbers):
+    """{E(a M)}^2 / E(a^2 phi M), of any weights."""
+    above = sum(q * c * k for q, c, k in zip(prob, weights, numbers)) ** 2
+    return above / sum(q * c**2 * f * k for q, c, f, k in zip(prob, weights, phi, numbers))
+
+
+def gain_by_vote(prob, phi, numbers):
+    """E_v(phi) E_v(1 / phi), the means over votes."""
+    total = sum(q * k for q, k in zip(prob, numbers))
+    first, second = (sum(q * k * f for q, k, f in zip(prob, numbers, g)) for g in (phi, [1 / f for f in phi]))
+    return first * second / total**2
+
+
+def even(mean, alpha0):
+    """The most that so many votes an item can be worth."""
+    return mean * (1 + alpha0) / (mean + alpha0)
+
+
 def test_unequal_numbers_symbolically():
     tau = sp.symbols("tau", positive=True)
     q, c = sp.symbols("q1:4", positive=True), sp.symbols("c1:4", positive=True)
@@ -374,6 +392,9 @@ def test_unequal_numbers_symbolically():
     assert sp.simplify(once - pooled(*arrays, a)) == 0
     assert sp.simplify(best - weighted(*arrays, a)) == 0
     assert is_best([(1 + a) / (k + a) for k in numbers])
+    phi = [(k + a) / (1 + a) for k in numbers]
+    assert sp.cancel(worth - general(q, c, phi, numbers)) == 0
+    assert sp.cancel(best / once - gain_by_vote(q, phi, numbers)) == 0
     # Negative: other weights are not the best, other formulas are not the worth.
     for weights in ((1, 1, 1), [sp.Rational(1, k) for k in numbers], [(k + a) / (1 + a) for k in numbers]):
         assert not is_best(weights)
@@ -388,9 +409,14 @@ def test_bounds_of_unequal_numbers():
     for _ in range(300):
         numbers, prob, alpha0 = rng.integers(0, 30, 4), rng.dirichlet(np.ones(4)), 10 ** rng.uniform(-2, 2)
         numbers[0] += 1
-        even = prob @ numbers * (1 + alpha0) / (prob @ numbers + alpha0)
+        mean, (low, part) = prob @ numbers, divmod(prob @ numbers, 1)
         assert pooled(numbers, prob, alpha0) <= weighted(numbers, prob, alpha0) * (1 + 1e-12)
-        assert prob[numbers > 0].sum() <= weighted(numbers, prob, alpha0) * (1 + 1e-12) <= even * (1 + 1e-11)
+        assert prob[numbers > 0].sum() <= weighted(numbers, prob, alpha0) * (1 + 1e-12) <= even(mean, alpha0) * (1 + 1e-11)
+        # The bound is reached by one number for all; and as evenly as whole numbers allow is best.
+        assert weighted(np.array([low + 1]), np.ones(1), alpha0) == pytest.approx(even(low + 1, alpha0))
+        near = np.array([low, low + 1]), np.array([1 - part, part])
+        for worth in (pooled, weighted):
+            assert worth(numbers, prob, alpha0) <= worth(*near, alpha0) * (1 + 1e-12)
     big = [pooled(np.array([1, k**2]), np.array([1 - 1 / k, 1 / k]), 1.0) for k in (10, 100, 1000)]
     assert big[-1] < 0.01 and np.all(np.diff(big) < 0)
 
@@ -552,7 +578,7 @@ def adjudicated(alpha0):
 
 
 def test_numbers_that_depend_on_the_votes_are_not_harmless():
-    """Negative: condition 2 broken. With independent votes the mean is right all the same, with correlated ones it is not."""
+    """Negative: conditions 2 and 3 broken. The mean is right all the same for independent votes, and not for correlated ones."""
     assert off(unequal_fits(np.inf, ones, seed=66, draw=adjudicated(np.inf), n=6000, size=250)) < NEAR
     assert off(unequal_fits(1.0, ones, seed=66, draw=adjudicated(1.0), n=6000, size=250)) > FAR
 
