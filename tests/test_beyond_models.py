@@ -578,7 +578,7 @@ def adjudicated(alpha0):
 
 
 def test_numbers_that_depend_on_the_votes_are_not_harmless():
-    """Negative: conditions 2 and 3 broken. The mean is right all the same for independent votes, and not for correlated ones."""
+    """Negative: conditions 2 and 3 broken. With independent votes the mean is right all the same, with correlated ones not."""
     assert off(unequal_fits(np.inf, ones, seed=66, draw=adjudicated(np.inf), n=6000, size=250)) < NEAR
     assert off(unequal_fits(1.0, ones, seed=66, draw=adjudicated(1.0), n=6000, size=250)) > FAR
 
