@@ -42,9 +42,8 @@ def hash_of(group: dict[str, Any]) -> str:
 
 
 CELLS = [
-    dict(of=of, by=by, place=place, kind=kind, old=old, new=new, code=now)
+    dict(of=of, by=by, place=place, kind=kind, old=old, new=new, code=hash_of(group))
     for (of, by, place), group in GROUPS.items()
-    for now in [hash_of(group)]
     for kind, old, new in group["mutants"]
 ]
 
