@@ -562,7 +562,7 @@ BAD_TRUTH = {
     "inverted": (WIDE.replace({"yes": "no", "no": "yes"}), X, TRUTH, "worth at most 4 true labels"),
     "one feature": (WIDE, X[["size"]], TRUTH, "as there is one feature"),
     "one vote": (WIDE[["a0"]], X, TRUTH, "votes would be worth one true label each"),
-    "more truths than votes": (WIDE[:8], X, TRUTH, "there is no sign, in votes or features"),
+    "more truths than votes": (WIDE[:8], X, TRUTH, "whether labels mean anything, as votes are too few to tell"),
 }
 
 
@@ -1056,7 +1056,7 @@ def test_a_small_table_in_which_all_agree_is_not_said_to_mean_nothing():
     assert "no sign" not in report.kinds and "whether labels mean anything, as votes are too few" in repr(report)
     assert report.headline.use.startswith("Annotators are not shown to agree") and "Buy nothing" not in report.headline.next
     assert "no sign" not in analyse_votes(unanimous(60), None).kinds
-    chance = analyse_votes(unanimous(60).assign(Bob=np.where(np.arange(60) % 2, "yes", "no")), None)
+    chance = analyse_votes(unanimous(240).assign(Bob=np.where(np.arange(240) % 2, "yes", "no")), None)
     assert (
         "not shown to agree more than by chance (Krippendorff's alpha" in chance.headline.use
         and ", p = " in chance.headline.use
