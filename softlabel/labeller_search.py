@@ -93,6 +93,8 @@ class Search:
         self.repeated_items()
         if self.panel.m.max() < 2:
             self.not_looked_at.append("annotators, as no item has two votes")
+        elif self.n == 1:  # with two votes on an item
+            self.not_looked_at.append("annotators, as votes came counted")
         elif self.asked_again():
             return
         else:
