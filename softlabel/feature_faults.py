@@ -32,28 +32,37 @@ def signal(panel: Panel) -> Signal:
 
 
 def _explained(panel: Panel) -> float:
+    """Chance of the F test, nan where none can be made."""
     m, s = panel.m, panel.s
     voted = m > 0
     root = np.sqrt(m[voted])
     target = (s[voted] - m[voted] * s.sum() / m.sum()) / root
     x = np.column_stack([np.ones(int(voted.sum())), panel.x[voted]]) * root[:, None]
     rank = int(np.linalg.matrix_rank(x))
-    left = len(target) - rank
-    if rank < 2 or left < 10:
-        return float("nan")
     alone = target - root * (root @ target) / (root @ root)
     rest = target - x @ np.linalg.lstsq(x, target)[0]
     within, total = rest @ rest, alone @ alone
-    if total <= 1e-12 * len(target):
+    return float("nan") if total <= 1e-12 * len(target) else _of_share(1 - within / total, rank, len(target))
+
+
+def _of_share(explained: float, rank: int, n: int) -> float:
+    """Chance that features of this rank, with the intercept, explain so large a share of the variance of n items' votes."""
+    left = n - rank
+    if rank < 2 or left < 10:
         return float("nan")
-    return float(fdtrc(rank - 1, left, max(total - within, 0) / (rank - 1) / max(within / left, 1e-300)))
+    return float(fdtrc(rank - 1, left, max(explained, 0) / (rank - 1) / max((1 - explained) / left, 1e-300)))
 
 
 def would_show(panel: Panel, level: float) -> bool:
-    """Whether votes that agree half as far as these could would have a chance below ``level``."""
+    """Whether a weak sign would have a chance below ``level``.
+
+    Votes that agree a quarter as far as these could, or features that explain a tenth of the variance.
+    """
     residual, spread = _residual_and_spread(panel)
     furthest = ((panel.m[panel.item] - 1) * residual**2).sum() / 2
-    return bool(ndtr(-furthest / 2 / np.sqrt(max(spread, 1e-300))) < level)
+    rank = int(np.linalg.matrix_rank(np.column_stack([np.ones(panel.n_items), panel.x])[panel.m > 0]))
+    by_features = _of_share(0.1, rank, int((panel.m > 0).sum()))
+    return bool(ndtr(-furthest / 4 / np.sqrt(max(spread, 1e-300))) < level or by_features < level)
 
 
 def _agreement(panel: Panel) -> float:
@@ -183,8 +192,8 @@ def near_copies(x: Array, rng: np.random.Generator) -> float | None:
 
     Of points spread evenly in d dimensions, (d_1 / d_8)^d, the share of the volume up to the eighth neighbour in which the
     first stands, has the distribution Beta(1, 7). The dimension d is estimated from neighbours four to eight (Levina & Bickel
-    2005), as features may be dependent; it is at most 10, as in more dimensions density is nowhere even. Where all features
-    have few values (:func:`is_continuous`), items that are the same are no surprise.
+    2005), as features may be dependent; it is at most 10, as in more dimensions density is nowhere even. Where features are
+    rounded (:func:`is_continuous`), items that are the same are no surprise.
     """
     n, p = x.shape
     if n < 5 * NEIGHBOURS or not is_continuous(x):
@@ -207,9 +216,17 @@ def near_copies(x: Array, rng: np.random.Generator) -> float | None:
 
 
 def is_continuous(x: Array) -> bool:
-    """Whether some feature has a value of its own for nearly each item, or each that is not wholly the same as another."""
+    """Whether two features have a value of their own for nearly each item that is not wholly the same as another.
+
+    One that is rounded makes items the same, and no copies; so do all features that are functions of one. Along it their ranks
+    hardly change from an item to the next, where those of n independent values change by n / sqrt(6).
+    """
     different = np.unique(x, axis=0)
-    return any(len(np.unique(column)) >= 0.9 * len(different) for column in different.T)
+    own = [column for column in different.T if len(np.unique(column)) >= 0.9 * len(different)]
+    if len(own) < 2 or len(different) < 2:
+        return False
+    ranks = np.argsort(np.argsort(np.array(own)[1:, np.argsort(own[0])]))
+    return bool((np.diff(ranks) ** 2).mean(axis=1).max() > 0.05 * len(different) ** 2 / 6)
 
 
 def _distances(x: Array, asked: Any) -> Array:

@@ -10,7 +10,9 @@ import softlabel.feature_faults as feature_faults  # a study becomes stale with 
 import softlabel.labeller_faults as labeller_faults
 from softlabel.exchangeable import Panel, Prediction, Slopes, agreement_weights, deviation, follow, of_others, predict
 
-NOTHING = 0.005  # chance, if labels mean nothing, above which neither features nor agreement are a sign that they do
+SIGN = 0.005  # chance, if labels mean nothing, below which features or agreement are a sign that they do
+NOTHING = 0.05  # above which they are none, where a weak sign would have a chance below SHOWN
+SHOWN = 0.001
 # Chance of each step to accuse anybody, or what was done with the votes, if annotators are interchangeable: .01 together.
 LEVELS = {
     "asked again": 0.001,
@@ -91,6 +93,8 @@ class Search:
         self.repeated_items()
         if self.panel.m.max() < 2:
             self.not_looked_at.append("annotators, as no item has two votes")
+        elif self.n == 1:  # with two votes on an item
+            self.not_looked_at.append("annotators, as votes came counted")
         elif self.asked_again():
             return
         else:
@@ -111,7 +115,10 @@ class Search:
         if share := feature_faults.near_copies(x, self.rng):
             self.add("repeated items", feature_faults.RARE, share=share)
         elif x.shape[1] and not feature_faults.is_continuous(x):
-            self.not_looked_at.append("items that are copies, as all features have few values")
+            self.not_looked_at.append(
+                "items that are copies, as no two features, unless one is a function of the other, have a value of their own "
+                "for nearly each item"
+            )
 
     def asked_again(self) -> bool:
         found = labeller_faults.asked_again(self.panel, self.prediction(), LEVELS["asked again"])
@@ -247,10 +254,13 @@ class Search:
         """Whether neither features nor agreement are a sign that labels mean anything."""
         signal = feature_faults.signal(self.panel)
         seen = [p for p in signal if not np.isnan(p)]
-        if not seen or min(seen) < NOTHING or {"contradiction", "reversed"} & {f.kind for f in self.found}:
+        if not seen or min(seen) < SIGN or {"contradiction", "reversed"} & {f.kind for f in self.found}:
             return False
-        if not self.panel.x.shape[1] and not feature_faults.would_show(self.panel, NOTHING):
+        if not feature_faults.would_show(self.panel, SHOWN):
             self.not_looked_at.append("whether labels mean anything, as votes are too few to tell")
+            return False
+        if min(seen) < NOTHING:
+            self.not_looked_at.append(f"whether labels mean anything, as signs of it are not clear (p = {min(seen):.2g})")
             return False
         case = "by agreement" if np.isnan(signal.features) else "by features" if np.isnan(signal.agreement) else ""
         self.add("no sign", min(seen), case=case, **signal._asdict())

@@ -244,7 +244,7 @@ class LabellerFindings:
 
     def __repr__(self) -> str:
         votes, annotators = several(self.n_votes, "vote"), several(len(self.annotators), "annotator")
-        head = f"{votes} of {annotators} on {several(self.n_items, 'item')}:"
+        head = f"{votes}{f' of {annotators}' * (len(self.annotators) > 0)} on {several(self.n_items, 'item')}:"
         unseen = any(reason.startswith("annotators,") for reason in self.not_looked_at)
         nothing = "nothing was found" if unseen else "nothing was found that interchangeable annotators would not do"
         lines = [head if self.findings else f"{head} {nothing}."]
@@ -268,6 +268,7 @@ def examine_labellers(
     votes : DataFrame or VoteTable
         Long, with the columns item (or task), annotator (or worker) and label; wide, with the items in the index or in a
         column item (or task) and an annotator in each other column; or what ``softlabel.tables.read_votes`` has made of it.
+        A VoteTable without annotators has counted votes: then nothing is looked for in single annotators.
         There are two labels, or gaps; :func:`analyse_votes` also reads files, columns of other names and further labels. Of
         repeated votes of an annotator on an item the first counts.
     X : (n, p) DataFrame or array_like, optional
@@ -331,13 +332,14 @@ def examine_labellers(
     rng = as_rng(rng)
     table = votes if isinstance(votes, VoteTable) else read_votes(votes, positive, "first")
     x, names = _features(X, table.items, in_order=table is votes)
-    first = np.sort(np.unique(table.item * len(table.annotators) + table.annotator, return_index=True)[1])
+    n, who = len(table.annotators), table.annotators if len(table.annotators) else pd.Index([None])  # counted: all are one's
+    first = np.sort(np.unique(table.item * n + table.annotator, return_index=True)[1]) if n else np.arange(len(table.item))
     y = table.positive[first].astype(float)
-    panel = Panel(table.item[first], table.annotator[first], y, standardise(x), len(table.annotators))
-    search = Search(panel, table.annotators, names, rng)
+    panel = Panel(table.item[first], table.annotator[first], y, standardise(x), len(who))
+    search = Search(panel, who, names, rng)
     search.run()
     return LabellerFindings(
-        tuple(map(_in_words, search.found)), search.table(), tuple(search.not_looked_at), panel.n_items, len(panel.y)
+        tuple(map(_in_words, search.found)), search.table()[:n], tuple(search.not_looked_at), panel.n_items, len(panel.y)
     )
 
 

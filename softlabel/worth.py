@@ -159,6 +159,8 @@ class Estimate(NamedTuple):
 
     def __str__(self) -> str:
         value, low, high = (f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}" for x in self)
+        if self.low == self.high == 0:
+            return f"{value} (none seen)"
         return f"{value} ({low} to {high})"
 
 

@@ -357,10 +357,28 @@ def test_few_different_values_are_no_copies():
     draw = np.random.default_rng(0)
     ages = np.column_stack([draw.integers(18, 70, 600), draw.poisson(3, 600), draw.integers(0, 2, 600)]).astype(float)
     assert not features.is_continuous(ages) and features.near_copies(ages, rng()) is None
-    assert features.is_continuous(np.column_stack([ages, draw.normal(size=600)]))
+    assert features.is_continuous(np.column_stack([ages, draw.normal(size=(600, 2))]))
     assert features.is_continuous(np.repeat(draw.normal(size=(50, 2)), 4, axis=0))
     assert features.near_copies(draw.integers(0, 2, (500, 5)).astype(float), rng()) is None
     assert features.near_copies(np.column_stack([draw.integers(0, 3, 500), draw.normal(size=500)]), rng()) is None
+
+
+ROUNDED = {
+    "alone": lambda age: [age],
+    "with three decimals": lambda age: [(age * 7.919).round(3)],
+    "and its square": lambda age: [age, age**2],
+    "and its exponential": lambda age: [np.log(age), np.exp(age / 3)],
+    "and whether it is large": lambda age: [age, age > 65],
+    "and a rare sign": lambda age: [np.log(age), np.arange(len(age)) < 2],
+}
+
+
+@pytest.mark.parametrize("columns", ROUNDED.values(), ids=list(ROUNDED))
+@pytest.mark.parametrize("n", [100, 300])
+def test_one_rounded_feature_is_no_copy_of_items(columns, n):
+    """Its values are all the different items that there can be: they were said to be copies, whatever the votes."""
+    age = np.random.default_rng(n).integers(18, 90, n).astype(float)
+    assert features.near_copies(np.column_stack(columns(age)), rng()) is None
 
 
 # ------------------------------------------------------------------ the mean

@@ -285,13 +285,36 @@ def test_without_features(reversed_table):
     assert "features made of votes, as there are no features" in found.not_looked_at
 
 
-@pytest.mark.parametrize("n, kinds", [(28, []), (32, ["no sign"])])
-def test_no_sign_is_found_only_where_half_of_the_agreement_that_can_be_would_show(n, kinds):
-    """Two who agree on half of the items: had they agreed on all n, z would be (n - 1) / sqrt(n); 2.58 is looked for."""
+@pytest.mark.parametrize("features", [False, True])
+@pytest.mark.parametrize("n, kinds", [(152, []), (156, ["no sign"])])
+def test_no_sign_is_found_only_where_a_quarter_of_the_agreement_that_can_be_would_show(n, kinds, features):
+    """Two who agree on half of the items: had they agreed on all n, z would be (n - 1) / sqrt(n); a quarter is to be 3.09."""
     k = np.arange(n)
-    found = examine_labellers(pd.DataFrame({"Ann": k % 2, "Bob": k // 2 % 2}), positive=1, rng=0)
-    assert found.kinds() == kinds and 27 / np.sqrt(28) / 2 < -ndtri(0.005) < 31 / np.sqrt(32) / 2
+    X = np.random.default_rng(4).normal(size=(n, 5)) if features else None
+    found = examine_labellers(pd.DataFrame({"Ann": k % 2, "Bob": k // 2 % 2}), X, positive=1, rng=0)
+    assert found.kinds() == kinds and 151 / np.sqrt(152) / 4 < -ndtri(0.001) < 155 / np.sqrt(156) / 4
     assert ("whether labels mean anything, as votes are too few to tell" in found.not_looked_at) == (not kinds)
+
+
+@pytest.mark.parametrize("n, m", [(12, 3), (20, 2), (60, 2), (60, 1)])
+def test_honest_votes_on_few_items_are_not_said_to_mean_nothing(n, m):
+    """Of twelve items with three votes half were, with p from .005 up."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 2))
+        chance = expit(X @ [1, -1])
+        wide = pd.DataFrame(rng.random((n, m)) < rng.beta(2 * chance, 2 - 2 * chance)[:, None])
+        assert "no sign" not in examine_labellers(wide, X, positive=True, rng=0).kinds()
+
+
+def test_a_sign_that_is_not_clear_is_no_finding():
+    """Between .005 and .05 nothing can be said; single votes are senseless if features would explain a tenth of them."""
+    k, x = np.arange(400), np.random.default_rng(0).normal(size=400)
+    x -= np.polyval(np.polyfit(k % 2, x, 1), k % 2)
+    for r, kinds, said in ((0.0, ["no sign"], ""), (0.12, [], "signs of it are not clear (p = 0.016)"), (0.2, [], "")):
+        feature = r * (2 * (k % 2) - 1) + np.sqrt(1 - r**2) * x / x.std()
+        found = examine_labellers(pd.DataFrame({"Ann": k % 2}), feature[:, None], positive=1, rng=0)
+        assert found.kinds() == kinds and ("whether labels mean" in repr(found)) == bool(said) and said in repr(found)
 
 
 def test_single_votes(reversed_table):

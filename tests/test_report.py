@@ -11,6 +11,7 @@ import sys
 from datetime import date
 from html import unescape
 from importlib.metadata import version
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -47,6 +48,7 @@ from softlabel.report.command import main
 from softlabel.report.html import TITLES
 from softlabel.report.parts import CHAPTER, Interval
 from softlabel.vote_models import share_in_band
+from softlabel.worth import Estimate
 
 COEF = np.array([0.3, 1.0, -0.5])
 
@@ -463,7 +465,10 @@ def test_votes_that_lean_are_found_out_and_no_advice_rests_on_the_formula():
     assert report.refuted and found.equal_number.high < len(report.used) < report.promised.low
     assert any("the mean of the votes leans" in text for text in report.warnings)
     for text in told(report):
-        assert "the true labels rule out so much" in text and "There is no advice to buy votes or items" in text
+        assert (
+            "the true labels, if of items drawn at random, rule out so much" in text
+            and "There is no advice to buy votes or items" in text
+        )
         assert "buy more" not in text
 
 
@@ -473,7 +478,9 @@ def test_votes_whose_mean_is_right_keep_their_promise():
     found = report.worth
     assert not report.refuted and found.floor.low == 0 and found.lean.low <= 0 <= found.lean.high
     assert found.equal_number.low < 9000 < found.equal_number.high
-    assert "the true labels do not rule out so much." in repr(report) and "buy more" in repr(report)
+    assert "the true labels, if of items drawn at random, do not rule out so much." in repr(report) and "buy more" in repr(
+        report
+    )
 
 
 def test_votes_off_scale_alone_are_not_called_wrong():
@@ -545,6 +552,45 @@ def test_why_truth_was_not_held_against_the_votes(votes, features, truth, why):
     assert the_report().truth.lacks == "" and not any("not tested" in text for text in the_report().warnings)
 
 
+@pytest.mark.parametrize("drawn", ["at random", "by class"])
+def test_true_labels_that_are_no_random_sample(drawn):
+    """Right votes, a rare class, and as many true labels of either: "these show that the mean is wrong", and nothing else."""
+    rng = np.random.default_rng(3)
+    x = pd.DataFrame(rng.normal(size=(1500, 2)), columns=["size", "shape"]).rename_axis("item")
+    tau = expit(x.to_numpy() @ [1.5, -1] - 3)
+    votes = pd.DataFrame(rng.random((1500, 4)) < tau[:, None], x.index)
+    truth = pd.Series((rng.random(1500) < tau).astype(int), x.index)
+    known = truth.sample(100, random_state=2) if drawn == "at random" else truth.groupby(truth).sample(50, random_state=2)
+    report = analyse_votes(votes, x, positive=True, truth=known)
+    assert (report.unlike < 0.01) == (drawn == "by class") == any("unlike the others" in text for text in report.warnings)
+    assert report.refuted == (drawn == "by class")
+    for text in (*told(report), report.to_json(), report.methods):
+        assert ", if of items drawn at random," in text
+    assert ", if of items drawn at random," not in told(the_report())[0]
+    values, some = pd.Series([1.0, 2, 2, 3, 9, 10]), pd.Series([True, False, False, False, True, True])
+    means = [values.rank()[list(k)].mean() for k in combinations(range(6), 3)]
+    z = (values.rank()[some].mean() - np.mean(means)) / np.std(means)  # of all samples there can be
+    assert parts.unlike(values, some) == pytest.approx(2 * stats.norm.sf(abs(z)))
+
+
+def test_what_is_not_seen_is_not_said_to_be_nothing():
+    """Where a lean of 0 has nearly all of the posterior, both ends of its interval are 0."""
+    none = Estimate(0.0, 0.0, 0.0)
+    report = the_report()
+    report = dataclasses.replace(report, worth=dataclasses.replace(report.worth, lean=none, tilt=none, floor=none))
+    for text in (*told(report), repr(report.worth)):
+        assert "0 to 0)" not in text and "none seen" in text
+    assert "What is not seen may still be there" in repr(report) and "may still" not in repr(the_report())
+
+
+@pytest.mark.parametrize(
+    "truth, why", [(TRUTH[:30], "50 true labels of items used; there are 30"), (TRUTH * 0, "none is of the positive one")]
+)
+def test_why_there_is_no_comparison(truth, why):
+    report = analyse_votes(WIDE, X, positive="yes", truth=truth)
+    assert report.comparison is None and why in report.lacking
+
+
 BAD_TRUTH = {
     "few": (WIDE, X, TRUTH[:20], "only 9 true labels of the negative class"),
     "one class": (WIDE, X, TRUTH[TRUTH == 1], "no true label of the negative class"),
@@ -562,7 +608,7 @@ BAD_TRUTH = {
     "inverted": (WIDE.replace({"yes": "no", "no": "yes"}), X, TRUTH, "worth at most 4 true labels"),
     "one feature": (WIDE, X[["size"]], TRUTH, "as there is one feature"),
     "one vote": (WIDE[["a0"]], X, TRUTH, "votes would be worth one true label each"),
-    "more truths than votes": (WIDE[:8], X, TRUTH, "there is no sign, in votes or features"),
+    "more truths than votes": (WIDE[:8], X, TRUTH, "whether labels mean anything, as votes are too few to tell"),
 }
 
 
@@ -744,6 +790,31 @@ def test_gains_with_a_ceiling_are_those_of_the_budget_s_chapter(ceiling):
     assert bought(m, alpha0, 2.0, 1.0, cost_truth=4.0, equal=Interval(*[equal] * 3)) in ("true labels", "more items")
 
 
+def test_weights_change_what_votes_promise_and_not_their_ceiling():
+    """The equal number is that of pooled votes; if it is all that these promise there is no ceiling."""
+    m, alpha0 = np.where(np.arange(400) < 60, 20.0, 1.0), 1.4
+    promised = 400 * pooled_efficiency(m, alpha0)
+    weighted, more = (400 * (1 + alpha0) * np.mean(k / (k + alpha0)) for k in (m, m + 1))
+    for equal, ceiling in ((promised, np.inf), (0.6 * promised, 1.5 * promised)):
+        equals = Interval(*[equal] * 3)
+        found = buying.gains(m, Interval(*[alpha0] * 3), 2.0, 1.0, weighted=True, cost_truth=3.0, n_truths=134, equal=equals)[
+            0
+        ]
+        now, then = (134 + w / (1 + w / ceiling) for w in (weighted, more))
+        assert found[buying.VOTE] == pytest.approx(then / now - 1) and found[buying.LABELS] == pytest.approx(400 / 3 / now)
+
+
+@pytest.mark.parametrize("known, price, bought", [(120, 1.0, None), (100, 1.0, 20), (0, 0.001, 120), (100, 12.0, 10)])
+def test_no_more_true_labels_are_bought_than_items_have_none(known, price, bought):
+    truth = TRUTH[:known] if known else None
+    report = analyse_votes(LONG, X, positive="yes", truth=truth, cost_truth=price)
+    assert (buying.LABELS in report.spending.index) == (bought is not None)
+    assert "buy true labels" not in report.headline.next or bought
+    if bought:
+        now = known + report.worth.equal_number.value if known else report.promised.value
+        assert report.spending.loc[buying.LABELS, "gain"] == pytest.approx(bought / now)
+
+
 def test_true_labels_are_bought_where_votes_have_reached_their_ceiling():
     """Votes that lean are worth at most some tens of true labels: labels at any price beat them, and without a price none."""
     priced = leaning(1.0, cost_truth=3.0)
@@ -803,6 +874,22 @@ BAD = {
 }
 
 
+def test_counted_votes_are_examined_as_far_as_that_goes():
+    """The same coins: listed "there is no sign", counted "worth 4 true labels, buy more votes"."""
+    features, votes = coins()
+    counts = pd.DataFrame({"yes": (votes == "yes").sum(axis=1), "no": (votes == "no").sum(axis=1)})
+    report = analyse_votes(counts, features, positive="yes", count_columns=["yes", "no"])
+    listed = analyse_votes(votes, features, positive="yes").findings.findings[0]
+    assert report.kinds == {"no sign"} and report.advice == "none" and report.annotators.empty
+    assert report.findings.findings[0].pvalue == pytest.approx(listed.pvalue, abs=0.02)
+    for text in told(report):
+        assert "Buy nothing" in text and "Not looked at: annotators, as votes came counted" in text
+    assert repr(report.findings).startswith("2,500 votes on 500 items:") and "Annotators were" not in report.methods
+    x, wide, _ = simulate(n=600, seed=2)
+    counts = pd.DataFrame({"yes": (wide == "yes").sum(axis=1), "no": (wide == "no").sum(axis=1)})
+    assert analyse_votes(counts, x, positive="yes", count_columns=["yes", "no"]).warnings == ()
+
+
 @pytest.mark.parametrize("kind, make, remedy", BAD.values(), ids=list(BAD))
 def test_a_bad_table_is_named_and_nothing_is_advised_to_be_bought(kind, make, remedy):
     """Two annotators of whom one is reversed were worth two true labels each, with "buy more votes"; so were coins."""
@@ -812,6 +899,7 @@ def test_a_bad_table_is_named_and_nothing_is_advised_to_be_bought(kind, make, re
     assert report.headline.use.startswith(("Not as they are", "No: there is no sign"))
     for text in told(report):
         assert "buy more" not in text and remedy in text and "left out of what follows" not in text
+    assert ("Nothing that is free" in told(report)[1]) <= (kind != "no sign")
     assert "worth" not in report.headline.worth and "true labels" not in report.headline.worth
     assert any(finding.text in report.warnings for finding in report.findings.findings)
 
@@ -1047,6 +1135,15 @@ def test_two_labels_without_features_are_examined_and_the_positive_one_comes_fir
         analyse_votes(edited(LONG, 17, "label", "yse"), None)
 
 
+def test_of_single_votes_no_item_is_in_doubt_by_the_model():
+    """Without a feature or a second vote, the order of the items was an artefact of where the algorithm starts."""
+    report = analyse_votes(WIDE.where(np.arange(5) == np.arange(120)[:, None] % 5), None)
+    assert report.headline.next == "Have some 50 items, drawn at random, labelled by somebody who knows (choose_for_truth)."
+    page = told(report)[1]
+    assert "Items in most doubt" not in page and "nothing tells which of them are in doubt" in page
+    assert "Items in most doubt" in told(analyse_votes(WIDE, None))[1]
+
+
 def unanimous(n):
     return pd.DataFrame({name: np.where(np.arange(n) % 3, "yes", "no") for name in ("Ann", "Bob")}).rename_axis("item")
 
@@ -1056,7 +1153,7 @@ def test_a_small_table_in_which_all_agree_is_not_said_to_mean_nothing():
     assert "no sign" not in report.kinds and "whether labels mean anything, as votes are too few" in repr(report)
     assert report.headline.use.startswith("Annotators are not shown to agree") and "Buy nothing" not in report.headline.next
     assert "no sign" not in analyse_votes(unanimous(60), None).kinds
-    chance = analyse_votes(unanimous(60).assign(Bob=np.where(np.arange(60) % 2, "yes", "no")), None)
+    chance = analyse_votes(unanimous(240).assign(Bob=np.where(np.arange(240) % 2, "yes", "no")), None)
     assert (
         "not shown to agree more than by chance (Krippendorff's alpha" in chance.headline.use
         and ", p = " in chance.headline.use

@@ -201,9 +201,9 @@ def analyse_votes(
         comparison, lacking = _comparison(data, rng)
     log.info("%s", lacking if comparison is None else "compared with other ways to make labels")
     used = data.votes_used()
-    findings, annotators = None, compare_annotators(data.table, None if data.truth is None else data.truth[data.row])
+    annotators = compare_annotators(data.table, None if data.truth is None else data.truth[data.row])
+    findings = examine_labellers(used, X.set_axis(used.items, axis=0), rng=rng)
     if tables.annotators_known:
-        findings = examine_labellers(used, X.set_axis(used.items, axis=0), rng=rng)
         annotators = annotators.join(findings.annotators[OF_FINDINGS])
     log.info("examined %s annotators", f"{len(used.annotators):,}")
     seen, why = agreement(counts, level, rng)
@@ -364,8 +364,11 @@ def _comparison(data: _Joined, rng: np.random.Generator) -> tuple[pd.DataFrame |
     if data.truth is None:
         return None, "no true labels, so no comparison with other ways to make labels"
     known = np.flatnonzero(data.used & ~np.isnan(data.truth))
-    if len(known) < KNOWN or len(np.unique(data.truth[known])) < 2:
-        return None, f"a comparison takes {KNOWN} true labels of items used, of both classes; there are {len(known)}"
+    if len(known) < KNOWN:
+        return None, f"a comparison takes {KNOWN} true labels of items used; there are {len(known)}"
+    if np.ptp(data.truth[known]) == 0:
+        lacks = "negative" if data.truth[known[0]] else "positive"
+        return None, f"a comparison takes true labels of both classes; of items used none is of the {lacks} one"
     known = np.sort(rng.permutation(known)[: rivals.MOST_ITEMS])
     place = np.full(len(data.items), -1)
     place[known] = np.arange(len(known))

@@ -53,8 +53,7 @@ class Report(ABC):
         Overdispersion parameter: value, low, high; ``nan``, 0 and ``inf`` where no item has two votes, and 0 and ``inf``
         where no interval can be had. ``alpha0_lacks`` says why.
     findings : LabellerFindings or None
-        What :func:`examine_labellers` has found; None of votes that came counted, and, without features, of one label or of
-        three and more.
+        What :func:`examine_labellers` has found; None, without features, of one label or of three and more.
     notes : tuple of str
         What was guessed or done where the tables were read.
     files, made : dict

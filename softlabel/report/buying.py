@@ -57,6 +57,7 @@ def gains(
     weighted: bool = False,
     cost_truth: float | None = None,
     n_truths: int = 0,
+    n_unknown: float = np.inf,
     equal: Interval | None = None,
 ) -> pd.DataFrame:
     """Gain by the price of one more vote on each item, spent in each way: at the estimates, and at the ends of intervals.
@@ -64,7 +65,8 @@ def gains(
     With m votes on each item another one gains alpha0 / (m (m + 1 + alpha0)), and new items gain c1 / (c0 + c1 m): the vote is
     better as long as m (m + 1) < alpha0 c0 / c1. If all votes promise W true labels and by k of these are equal to fewer,
     they have a ceiling, 1 / (1 / equal - 1 / W), and what counts is k + W / (1 + W / ceiling), as in
-    :func:`softlabel.split_budget`.
+    :func:`softlabel.split_budget`. Weights change W and not the ceiling, as ``equal`` is of pooled votes. True labels are
+    those of the ``n_unknown`` items that have none, at most.
     """
     efficiency = weighted_efficiency if weighted else pooled_efficiency
     new_items = 1 + 1 / (cost_item / cost_vote + m.mean())
@@ -73,15 +75,15 @@ def gains(
         known = not np.isnan(given)
         a = given if known else np.inf
         promised, more = len(m) * efficiency(m, a), len(m) * efficiency(m + 1, a)
-        ceiling = _ceiling(promised, e)
+        ceiling = _ceiling(len(m) * pooled_efficiency(m, a), e)
 
         def worth(votes: float, ceiling: float = ceiling) -> float:
             return n_truths + votes / (1 + votes / ceiling)
 
         now = worth(promised)
         column = {VOTE: worth(more) / now - 1 if known else np.nan, ITEMS: worth(promised * new_items) / now - 1}
-        if cost_truth is not None:
-            column[LABELS] = len(m) * cost_vote / cost_truth / now
+        if cost_truth is not None and n_unknown:
+            column[LABELS] = min(len(m) * cost_vote / cost_truth, n_unknown) / now
         columns.append(pd.Series(column))
     return pd.concat(columns, axis=1).rename_axis("spending")
 

@@ -65,18 +65,23 @@ def _buy(report: "VoteReport") -> str:
     return f"{start} the price of one more vote on each item {said}: {best}."
 
 
+def if_drawn(report: "VoteReport") -> str:
+    """What true labels of some of the items take for granted."""
+    return ", if of items drawn at random," if report.used["truth"].isna().any() else ""
+
+
 def no_advice(report: "VoteReport") -> str:
     """Why there is none, of a table that may be trusted."""
     why = (
         "their gains rest on a logistic regression, which the votes do not follow"
         if report.mean_doubted
-        else "true labels show that the mean of the votes is wrong, and no number of votes mends that"
+        else f"true labels show{if_drawn(report)} that the mean of the votes is wrong, and no number of votes mends that"
     )
     return f"There is no advice to buy votes or items: {why}."
 
 
 def _gain(low: float, high: float) -> str:
-    return f"{low:.1%} to {high:.1%}" if f"{low:.1%}" != f"{high:.1%}" else f"{low:.1%}"
+    return f"{low:,.1%} to {high:,.1%}" if f"{low:.1%}" != f"{high:.1%}" else f"{low:,.1%}"
 
 
 def mend(findings: LabellerFindings | None) -> tuple[str, ...]:

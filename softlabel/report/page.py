@@ -103,7 +103,9 @@ def _of_agreement(report: "AgreementReport") -> dict[str, str]:
             "the probability that one more vote agrees with that label."
         )
         + figure(figures.doubt(report.items))
-        + table(in_percents(first, ["doubt", "next vote"]), "Items in most doubt"),
+        + table(in_percents(first, ["doubt", "next vote"]), "Items in most doubt")
+        if report.compared
+        else note("With one vote an item nothing tells which of them are in doubt."),
         "Annotators": _annotators(report)
         + table(
             in_percents(confusion, report.labels),
@@ -133,6 +135,8 @@ def _next(report: "VoteReport") -> str:
     free = "<p>Nothing that is free was found.</p>"
     if report.remedies:
         free = f"<p>First what costs nothing:</p>{listing(report.remedies)}"
+    if "no sign" in report.kinds:
+        return f"<p>{report.headline.next}</p>"
     if not report.trusted:
         return free + "<p>What is best to buy can be told when the table has been mended.</p>"
     if report.mean_doubted:
@@ -141,7 +145,7 @@ def _next(report: "VoteReport") -> str:
     prices = f"an item costs {shown(report.cost_item)}, a vote {shown(report.cost_vote)}{truth}"
     given = "as true labels tell the mean of the votes" if report.worth else "if the mean of the votes is right"
     spent = table(
-        report.spending.map(lambda x: "unknown" if np.isnan(x) else f"{x:.1%}"),
+        report.spending.map(lambda x: "unknown" if np.isnan(x) else f"{x:,.1%}"),
         f"Gain of information by the price of one more vote on each item, {given}; {prices}",
     )
     prices_are = (
@@ -149,6 +153,7 @@ def _next(report: "VoteReport") -> str:
         if report.cost_item == report.cost_vote == 1
         else "With other prices the answer is another (cost_item, cost_vote, cost_truth)."
     )
+    prices_are += " True labels are at most those of the items that have none." if report.cost_truth is not None else ""
     best = report.best_votes
     number = f"{shown(best.low)} to {shown(best.high)}" if report.alpha0_lacks else f"{shown(best.value)} ({best.ends()})"
     some = f"some {report.min_items:,} items, ten of the rarer class for each coefficient"
@@ -195,7 +200,7 @@ def _by_truth(report: "VoteReport") -> str:
     worth = report.worth
     rates = {"error of the votes' rule": worth.error, "floor: excess error with any number of votes": worth.floor}
     mean = {"lean (right: 0)": worth.lean, "scale (right: 1)": worth.scale, "tilt (right: 0)": worth.tilt}
-    rows = {name: (f"{x.value:.1%}", f"{x.low:.1%} to {x.high:.1%}") for name, x in rates.items()}
+    rows = {name: (f"{x.value:.1%}", f"{x.low:.1%} to {x.high:.1%}" if x.high else "none seen") for name, x in rates.items()}
     number = equal_number_in_words(worth, len(report.fit.coef))
     rows |= {"true labels that all votes are worth": _in_two(equal_number(worth)) if "(" in number else ("", number)}
     rows |= {name: _in_two(to_decimals(estimate)) for name, estimate in mean.items()}

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, fdtrc, ndtri, stdtr, stdtrit
+from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from softlabel.fits import LogisticFit, LogisticRule
 from softlabel.overdispersion import (
@@ -40,7 +40,9 @@ class Interval(NamedTuple):
         return f"{shown(self.value)} ({self.ends()})"
 
     def ends(self) -> str:
-        """The interval in words; (0, inf) stands for none, and both ends at infinity say no more."""
+        """The interval in words; (0, inf) stands for none, and both ends at infinity say no more, nor do both at 0."""
+        if self.low == self.high == 0:
+            return "none seen"
         if np.isinf(self.high):
             return "no interval" if self.low == 0 or np.isinf(self.low) else f"at least {shown(self.low)}"
         return f"{shown(self.low)} to {shown(self.high)}"
@@ -207,6 +209,13 @@ def histogram(counts: Array, tau: Array, alpha0: float) -> pd.DataFrame:
     for name, value in (("expected", max(alpha0, SMALLEST)), ("independent votes", np.inf)):
         columns[name] = [np.exp(dm_logpmf(v, tau, value)).sum() for v in votes]
     return pd.DataFrame(columns).rename_axis("positive votes")
+
+
+def unlike(values: "pd.Series[float]", known: "pd.Series[bool]") -> float:
+    """Chance, if items are drawn at random, that ranks of those drawn differ so much from the others' (normal limit)."""
+    ranks, k, n = values.rank(), int(known.sum()), len(known)
+    variance = float(ranks.var()) * (1 / k - 1 / n) if 0 < k < n else 0.0
+    return float(2 * ndtr(-abs(ranks[known].mean() - ranks.mean()) / np.sqrt(variance))) if variance > 0 else 1.0
 
 
 def against_truth(fit: LogisticRule, X: pd.DataFrame, tau: Array, counts: Array, truth: Array) -> TruthTest | None:

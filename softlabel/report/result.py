@@ -13,7 +13,7 @@ from softlabel.overdispersion import OverdispersionTest
 from softlabel.report import buying, words
 from softlabel.report.base import Report
 from softlabel.report.next_steps import MEND_FIRST, remedies
-from softlabel.report.parts import GoodnessOfFit, Headline, Interval, TruthTest
+from softlabel.report.parts import GoodnessOfFit, Headline, Interval, TruthTest, unlike
 from softlabel.report.penalised import PenalisedFit
 from softlabel.worth import WorthOfVotes
 
@@ -61,7 +61,8 @@ class VoteReport(Report):
     remedies : tuple of str
         What improves the answer and costs nothing.
     spending : DataFrame
-        What the price of one more vote on each item buys, as votes, as items, and as true labels if they have a price:
+        What the price of one more vote on each item buys, as votes, as items, and as true labels if they have a price and
+        some items have none:
         ``gain`` of information with the ends of its interval, ``low`` and ``high``. Without true labels as if the mean of the
         votes were right; with some, these are in hand, and votes have the ceiling that :func:`split_budget` has.
     advice : {"more votes", "more items", "true labels", "either", "none"}
@@ -168,6 +169,12 @@ class VoteReport(Report):
         return self.truth is not None and self.truth.pvalue < words.SMALL_P
 
     @property
+    def unlike(self) -> float:
+        """Chance, if items were drawn at random for true labels, that these differ so in posterior or share of votes."""
+        used, known = self.used, self.used["truth"].notna()
+        return min(1.0, 2 * min(unlike(x, known) for x in (used["posterior"], used["positive"] / used["votes"])))
+
+    @property
     def trusted(self) -> bool:
         """Whether nothing was found that must be mended before any number can be relied on."""
         return self.separation == "none" and not self.inverted and not self.kinds & MEND_FIRST
@@ -187,6 +194,7 @@ class VoteReport(Report):
             weighted=self.use_weights,
             cost_truth=self.cost_truth,
             n_truths=self.worth.n_truths if self.worth else 0,
+            n_unknown=int(self.used["truth"].isna().sum()) if "truth" in self.used else len(self.used),
             equal=Interval(*self.worth.equal_number) if self.worth else None,
         )
 

@@ -80,7 +80,7 @@ class AgreementReport(Report):
     def _next(self) -> str:
         if "no sign" in self.kinds:
             return NO_SIGN
-        doubtful = self.items[self.items["doubt"] > 0.1].sort_values("relabel").index
+        doubtful = self.items[(self.items["doubt"] > 0.1) & self.compared].sort_values("relabel").index
         first = " ".join(self.remedies[:2])
         again = (
             f"Have those items labelled again first of which the model is least sure ({len(doubtful):,} with a doubt above "
@@ -89,6 +89,11 @@ class AgreementReport(Report):
             else "Have some 50 items, drawn at random, labelled by somebody who knows (choose_for_truth)."
         )
         return f"{first} {again}".strip()
+
+    @property
+    def compared(self) -> bool:
+        """Whether an item has two votes: without, annotators and the doubts of a model of them are made up."""
+        return bool(self.items["votes"].max() > 1)
 
     @property
     def remedies(self) -> tuple[str, ...]:

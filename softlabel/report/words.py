@@ -6,7 +6,7 @@ import numpy as np
 
 from softlabel.overdispersion import FEWEST, rarer_items
 from softlabel.report import parts
-from softlabel.report.next_steps import MEND_FIRST, next_steps
+from softlabel.report.next_steps import MEND_FIRST, if_drawn, next_steps
 from softlabel.report.parts import CHAPTER, Headline, Interval, in_percent, items_worth, p_value, shown
 from softlabel.validation import listed, several
 from softlabel.worth import WorthOfVotes
@@ -54,7 +54,8 @@ def _use(report: "VoteReport") -> str:
         what = "nothing" if report.separation == "complete" else "not every coefficient"
         return f"Not with these features: {report.separated}, so that {what} can be estimated."
     if "no sign" in report.kinds:
-        return "No: there is no sign, in votes or features, that the labels mean anything."
+        text = next(f.text for f in report.findings.findings if f.kind == "no sign")  # type: ignore[union-attr]
+        return f"No: t{text.partition(':')[0][1:]}."
     if report.inverted:
         return f"Not as they are. {INVERTED}"
     agree = agreeing(report.agreement, report.agreement_lacks, report.level)
@@ -63,11 +64,11 @@ def _use(report: "VoteReport") -> str:
         return f"Not as they are. {grave}"
     if report.worth:
         wrong = (
-            f"By {several(report.worth.n_truths, 'true label')}, the rule from the votes is wrong on "
+            f"By {several(report.worth.n_truths, 'true label')}{if_drawn(report) or ','} the rule from the votes is wrong on "
             f"{in_percent(report.worth.error)} of new items."
         )
         if report.differs or report.refuted:
-            return f"Only together with true labels, as these show that the mean of the votes is wrong. {wrong}"
+            return f"Only together with true labels: these show{if_drawn(report)} that the mean of the votes is wrong. {wrong}"
         return f"{wrong} {agree}"
     if report.truth:
         return f"{_counted_error(report)} {agree}"
@@ -117,7 +118,7 @@ def _worth(report: "VoteReport") -> str:
     told += ", if one sets the reservations aside" if report.refuted and worth.reservations else ""
     return (
         f"All votes are worth {number} true labels. If the mean of the votes were right, {if_right(report, 'would be')}: the "
-        f"true labels {told}."
+        f"true labels{if_drawn(report)} {told}."
     )
 
 
@@ -172,6 +173,7 @@ def _alpha0_and_items(report: "VoteReport") -> list[str]:
 def _lean_and_floor(report: "VoteReport", worth: WorthOfVotes) -> list[str]:
     floor = Interval(*(100 * x for x in worth.floor))
     lean, scale, tilt, floor = (parts.to_decimals(x) for x in (worth.lean, worth.scale, worth.tilt, floor))
+    unseen = " What is not seen may still be there, too small for these true labels." if "none seen" in f"{lean}{tilt}" else ""
     tilted = str(tilt) if len(report.fit.coef) > 2 else "0, as there is one feature"
     off = ""
     if not scale.low <= 1 <= scale.high and not report.inverted:
@@ -182,7 +184,7 @@ def _lean_and_floor(report: "VoteReport", worth: WorthOfVotes) -> list[str]:
             off += ", or even go against the true labels."
     return [
         f"However many votes, the error stays {floor} percentage points above that of the best rule on these features.",
-        f"The mean of the votes has lean {lean}, scale {scale} and tilt {tilted}; the right one has 0, 1 and 0.{off}",
+        f"The mean of the votes has lean {lean}, scale {scale} and tilt {tilted}; the right one has 0, 1 and 0.{unseen}{off}",
     ]
 
 
@@ -206,8 +208,13 @@ def warnings(report: "VoteReport") -> tuple[str, ...]:
         found.append("The fit did not converge.")
     if report.truth and report.differs:
         found.append(
-            f"The true labels do not have the direction of the votes' coefficients ({p_value(report.truth.pvalue)}): the mean "
-            "of the votes leans or is tilted, and no number of votes mends that."
+            f"The true labels do not have the direction of the votes' coefficients ({p_value(report.truth.pvalue)}). That "
+            f"shows{if_drawn(report)} that the mean of the votes leans or is tilted, and no number of votes mends that."
+        )
+    if report.truth and report.unlike < SMALL_P:
+        found.append(
+            f"The items with a true label are unlike the others, by posterior or votes ({p_value(report.unlike)}). What is "
+            "said by true labels holds for items drawn at random, each with the same chance."
         )
     if report.worth:
         found.extend(f"What true labels say is less certain than it looks: {text}." for text in report.worth.reservations)
@@ -271,15 +278,15 @@ def methods(report: "VoteReport") -> str:
         )
     if report.agreement and not report.agreement_lacks:
         said.append("Agreement is Krippendorff's alpha, its interval from 2,000 resamples of items.")
-    if report.findings:
+    if k:
         said.append(
             "Annotators were examined given the counts of their items, with a chance of 1% in all to accuse anyone falsely."
         )
     if report.worth:
         said.append(
-            f"From {several(report.worth.n_truths, 'true label')} the error of the votes' rule, the lean, scale and tilt of "
-            "the votes' mean and the equal number of true labels were predicted by the posterior of a normal prior over these "
-            "(importance sampling)."
+            f"From {several(report.worth.n_truths, 'true label')}{if_drawn(report) or ','} the error of the votes' rule, the "
+            "lean, scale and tilt of the votes' mean and the equal number of true labels were predicted by the posterior of a "
+            "normal prior over these (importance sampling)."
         )
     said.append(f"Intervals have level {100 * report.level:g}%.")
     return " ".join(said)
