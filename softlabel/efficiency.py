@@ -38,7 +38,7 @@ def relative_efficiency(m: ArrayLike, alpha0: ArrayLike) -> Array | float:
     -------
     float or ndarray
         m (1 + alpha0) / (m + alpha0): so many ground-truth labels an item carry the same information, if the mean of the
-        votes is the posterior probability.
+        votes is the posterior probability, and that a logistic regression.
 
     Raises
     ------
@@ -79,7 +79,8 @@ def pooled_efficiency(m: ArrayLike, alpha0: float) -> float:
     -------
     float
         E[M]^2 (1 + alpha0) / (E[M^2] + alpha0 E[M]), which for equal numbers is :func:`relative_efficiency`, and holds under
-        the same condition: the mean of the votes is the posterior probability.
+        the same conditions: the mean of the votes is the posterior probability, and that a logistic regression. The number of
+        votes on an item must not depend on its features.
 
     Raises
     ------

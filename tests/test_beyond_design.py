@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import sympy as sp
-from scipy import special
+from scipy import special, stats
 
 from softlabel import TwoClassNormal, find_separation, fit_logistic, relative_efficiency
 
@@ -150,6 +150,9 @@ def test_three_rates_symbolically():
             assert sp.simplify(mean - wrong.subs(at)) != 0, name
     assert sp.limit(formula.subs(g[3], 0), n, sp.oo) == g[2] / labellers
     assert sp.limit(sp.limit(formula, n, sp.oo), labellers, sp.oo) == g[3]
+    # What the two-way sandwich leaves out, in the end, is more than what it shows by a factor that grows with L.
+    shown = formula - (n - 1) / n * g[3]
+    assert sp.limit(sp.limit(formula / shown, n, sp.oo) / labellers, labellers, sp.oo) == g[3] / (g[2] - g[3])
 
 
 def efficiency_of_shared_errors(n, labellers, alpha0, share):
@@ -191,17 +194,22 @@ def test_three_rates_need_all_four_parts():
 PAIR = TwoClassNormal.canonical(2)
 
 
+def features_of_the_pair():
+    """Masses on a grid, features with intercept, posteriors, and x / |x|."""
+    y1, y2 = np.meshgrid(np.linspace(-7, 7, 57), np.linspace(-6, 6, 49), indexing="ij")
+    Y = np.stack([y1, y2], axis=-1).reshape(-1, 2)
+    w = np.exp(-(Y[:, 1] ** 2) / 2) * (np.exp(-((Y[:, 0] - 1) ** 2) / 2) + np.exp(-((Y[:, 0] + 1) ** 2) / 2))
+    x = np.insert(Y, 0, 1, axis=1)
+    return w / w.sum(), x, special.expit(2 * Y[:, 0]), x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
 def shared_opinion(share, rng, size=300):
     """One opinion for all: excess errors of the coefficients to which votes tend, and h(F), from the same draws of F.
 
     A vote at y is 1 with probability Phi[{Phi^-1(tau) - sqrt(share) c'x/|x|} / sqrt(1 - share)], of mean tau over c. The
     coefficients solve E x (q - expit(b'x)) = 0 on a grid of the features.
     """
-    y1, y2 = np.meshgrid(np.linspace(-7, 7, 57), np.linspace(-6, 6, 49), indexing="ij")
-    Y = np.stack([y1, y2], axis=-1).reshape(-1, 2)
-    w = np.exp(-(Y[:, 1] ** 2) / 2) * (np.exp(-((Y[:, 0] - 1) ** 2) / 2) + np.exp(-((Y[:, 0] + 1) ** 2) / 2))
-    w, x, tau = w / w.sum(), np.insert(Y, 0, 1, axis=1), special.expit(2 * Y[:, 0])
-    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    w, x, tau, unit = features_of_the_pair()
     excess, h = [], []
     for c in rng.standard_normal((size, 3)):
         for sign in (1, -1):  # antithetic
@@ -234,7 +242,7 @@ def test_floor_of_shared_errors_numerically():
 
 
 def sandwiches(Y, votes):
-    """By item, and two-way, of the fit to votes (n, L): sums over pairs of residuals, as matrices over pairs of items."""
+    """By item, and two-way, of the fit to votes (n, L): the variances of the last coefficient."""
     labellers = votes.shape[1]
     x = np.insert(Y, 0, 1, axis=1)
     s = votes.sum(axis=1)
@@ -242,46 +250,92 @@ def sandwiches(Y, votes):
     tau = special.expit(x @ b)
     r = votes - tau[:, None]
     bread = np.linalg.inv(labellers * (x.T * (tau * (1 - tau))) @ x)
-    by_person = r @ r.T * labellers / (labellers - 1)  # (j, k): pairs of one person on two items
-    same_item = np.diag(r.sum(axis=1) ** 2)
-    both = same_item + by_person - np.diag((r**2).sum(axis=1))
-    return [(bread @ x.T @ middle @ x @ bread)[2, 2] for middle in (same_item, both)]
+    same_item, same_vote = ((x.T * v) @ x for v in (r.sum(axis=1) ** 2, (r**2).sum(axis=1)))
+    both = same_item + (x.T @ r) @ (x.T @ r).T * labellers / (labellers - 1) - same_vote
+    return [(bread @ middle @ bread)[2, 2] for middle in (same_item, both)]
+
+
+def parts_of_opinions(own, common):
+    """The four covariances where each labeller has an opinion and all share another, by quadrature."""
+    w, x, tau, unit = features_of_the_pair()
+
+    def mistakes(opinion, share):
+        return special.ndtr((special.ndtri(tau)[:, None] - np.sqrt(share) * opinion) / np.sqrt(1 - share)) - tau[:, None]
+
+    def of_a_person(share):
+        node, mass = np.polynomial.hermite_e.hermegauss(8)
+        c, mass = (np.array(list(product(v, repeat=3))) for v in (node, mass / mass.sum()))
+        h = (x.T * w) @ mistakes(unit @ c.T, share)
+        return (h * np.prod(mass, axis=1)) @ h.T
+
+    node, mass = np.polynomial.hermite_e.hermegauss(30)  # on one item, what two share is a normal number
+    item = mistakes(node, common) ** 2 @ mass / mass.sum()
+    return (x.T * (w * tau * (1 - tau))) @ x, (x.T * (w * item)) @ x, of_a_person(own + common), of_a_person(common)
+
+
+def votes_by_opinions(own, common, n, labellers, rng):
+    Y, _ = PAIR.sample(n, rng)
+    x = np.insert(Y, 0, 1, axis=1)
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    u = np.sqrt(own) * unit @ rng.standard_normal((3, labellers)) + np.sqrt(common) * unit @ rng.standard_normal((3, 1))
+    q = special.ndtr((special.ndtri(PAIR.posterior(Y)[:, :1]) - u) / np.sqrt(1 - own - common))
+    return Y, rng.random(q.shape) < q
+
+
+def variance_of_the_last(V):
+    """Of the last coefficient, I^-1 V I^-1."""
+    inverse = np.linalg.inv(PAIR.fisher_information())
+    return (inverse @ V @ inverse)[2, 2]
+
+
+def counted_by_item(n, labellers, g0, g_item):
+    """V as the sandwich by item shows it, where all share nothing: the first two terms."""
+    return covariance_of_the_mean(n, labellers, g0, g_item, 0 * g0, 0 * g0)
+
+
+def test_covariance_of_the_coefficients_numerically():
+    """I^-1 V I^-1, which falls to a floor; the sandwich by item sees two terms, so that its share in it falls like 1 / n."""
+    labellers, excess = 15, {}
+    g0, g_item, g_person, g_shared = parts_of_opinions(0.04, 0)
+    stays = variance_of_the_last(g_person) / labellers
+    for n, size in ((100, 1200), (1600, 500)):
+        rng, found = np.random.default_rng(n), []
+        for _ in range(size):
+            Y, votes = votes_by_opinions(0.04, 0, n, labellers, rng)
+            s = votes.sum(axis=1)
+            fit = fit_logistic(Y, np.column_stack([s, labellers - s]))
+            found.append([fit.coef[2] ** 2, fit.cov()[2, 2]])
+        square, by_item = np.transpose(found)
+        right = variance_of_the_last(covariance_of_the_mean(n, labellers, g0, g_item, g_person, g_shared))
+        counted = variance_of_the_last(counted_by_item(n, labellers, g0, g_item))
+        assert abs(square.mean() - right) < 4 * stats.sem(square)
+        assert by_item.mean() == pytest.approx(counted, rel=0.04)
+        excess[n] = right / counted - 1
+        assert right - counted == pytest.approx((1 - 1 / n) * stays)
+    assert excess[1600] / excess[100] == pytest.approx(1599 / 99)
+    # Negative: at 1,600 items what the sandwich by item shows is far from the variance.
+    assert abs(square.mean() - counted) > 8 * stats.sem(square)
 
 
 def variance_shown(n, labellers, g0, g_item, g_person, g_shared):
     """V as the two-way sandwich shows it: without what all votes share."""
     V = covariance_of_the_mean(n, labellers, g0, g_item, g_person, g_shared) - (n - 1) / n * g_shared
-    inverse = np.linalg.inv(PAIR.fisher_information())
-    return (inverse @ V @ inverse)[2, 2]
+    return variance_of_the_last(V)
 
 
 def test_the_two_way_sandwich_shows_all_but_the_shared_part():
     """Opinions of each and of all: its mean over studies is V less (n - 1) / n Gamma_S."""
     n, labellers, own, common, rng = 400, 15, 0.04, 0.02, np.random.default_rng(84)
-    g_shared, g_person = (
-        h.T @ h / len(h) for share in (common, own + common) for _, h in [shared_opinion(share, rng, size=600)]
-    )
-    g0, found, pairs = PAIR.fisher_information(), [], []
-    for _ in range(150):
-        Y, _ = PAIR.sample(n, rng)
-        x = np.insert(Y, 0, 1, axis=1)
-        tau, unit = PAIR.posterior(Y)[:, :1], x / np.linalg.norm(x, axis=1, keepdims=True)
-        u = np.sqrt(own) * unit @ rng.standard_normal((3, labellers)) + np.sqrt(common) * unit @ rng.standard_normal((3, 1))
-        q = special.ndtr((special.ndtri(tau) - u) / np.sqrt(1 - own - common))
-        found.append(sandwiches(Y, rng.random(q.shape) < q))
-        rest = q - tau
-        product = (rest.sum(axis=1) ** 2 - (rest**2).sum(axis=1)) / labellers / (labellers - 1)
-        pairs.append((x.T * product) @ x / n)  # two people on one item
-    found, g_item = np.array(found), np.mean(pairs, axis=0)
-    mean, se = found.mean(axis=0), found.std(axis=0) / np.sqrt(150)
-    right = variance_shown(n, labellers, g0, g_item, g_person, g_shared)
-    assert mean[1] == pytest.approx(right, abs=4 * se[1])
-    # No pair of items is counted by item: at most the first two terms, less what of the shared part the fit takes up.
-    first_two = variance_shown(n, labellers, g0, g_item, g_shared, g_shared)
-    assert mean[0] < first_two + 4 * se[0] < right
+    parts_of_votes = parts_of_opinions(own, common)
+    found = np.array([sandwiches(*votes_by_opinions(own, common, n, labellers, rng)) for _ in range(800)])
+    mean, se = found.mean(axis=0), found.std(axis=0) / np.sqrt(800)
+    right = variance_shown(n, labellers, *parts_of_votes)
+    assert mean[1] == pytest.approx(right, rel=0.06)  # it is 3% or so below: the opinions are not small
+    # No pair of items is counted by item: less than the first two terms, for the fit takes up some of the shared part.
+    first_two = variance_of_the_last(counted_by_item(n, labellers, *parts_of_votes[:2]))
+    assert mean[0] < first_two - 4 * se[0]
     # Negative: far from all of V.
-    inverse, whole = np.linalg.inv(g0), covariance_of_the_mean(n, labellers, g0, g_item, g_person, g_shared)
-    assert mean[1] < (inverse @ whole @ inverse)[2, 2] - 8 * se[1]
+    assert mean[1] < variance_of_the_last(covariance_of_the_mean(n, labellers, *parts_of_votes)) - 8 * se[1]
 
 
 def test_the_floor_needs_a_part_that_stays():

@@ -119,6 +119,38 @@ def test_limit_solves_all_score_equations(q):
     assert limit.floor == pytest.approx(floor, rel=1e-3, abs=1e-9)
 
 
+def means_over_eta(*functions):
+    """E f(eta) for PAIR, whose eta is twice its first feature."""
+    y = np.linspace(-11, 11, 8001)
+    f = stats.norm.pdf(y, 1) + stats.norm.pdf(y, -1)
+    return [f @ g(2 * y) / f.sum() for g in functions]
+
+
+def parts_of_link(lam, q, *variances):
+    """w_0, h, and g for each variance of the response."""
+
+    def spread(e):
+        return expit(lam * e) * expit(-lam * e)
+
+    def square(v):
+        return lambda e: v(e) + (q(e) - expit(lam * e)) ** 2
+
+    return means_over_eta(lambda e: expit(e) * expit(-e), spread, *map(square, variances))
+
+
+@pytest.mark.parametrize("m, alpha0", [(1, 1.0), (5, np.inf), (9, 3.0)])
+def test_worth_by_means_over_eta(m, alpha0):
+    """(b) and (c) as printed: h, g and w_0 by a sum over eta, at the stretch of the fit."""
+    q = majority(m, alpha0)
+    for v in (lambda e: q(e) * (1 - q(e)), lambda e: q(e) * (1 - q(e)) / 4):
+        limit = fit_limit(PAIR, q, v)
+        lam = limit.stretch
+        w0, h, g = parts_of_link(lam, q, v)
+        assert lam > 0 and limit.coef == pytest.approx(lam * PAIR.coef, abs=1e-9) and limit.floor == 0
+        assert limit.relative_efficiency == pytest.approx(worth_of_link(lam, h, w0, g), rel=1e-6)
+        assert means_over_eta(lambda e, lam=lam: e * (q(e) - expit(lam * e)))[0] == pytest.approx(0, abs=1e-9)
+
+
 def test_worth_of_majorities_numerically():
     for (m, alpha0), seed in (((5, np.inf), 1), ((9, 3.0), 2)):
 
@@ -277,6 +309,19 @@ def response_variance(q, u, m):
     return lambda eta: u(eta) + (q(eta) * (1 - q(eta)) - u(eta)) / m
 
 
+def constants_of_harm(lam, q, u):
+    """A and B of 1 / worth = A + B / m, for PAIR."""
+    w0, h, lack = parts_of_link(lam, q, u)
+    (spread,) = means_over_eta(lambda e: q(e) * (1 - q(e)) - u(e))
+    return w0 * lack / (lam * h) ** 2, w0 * spread / (lam * h) ** 2
+
+
+def distorters_k(s):
+    """E tau (1 - tau) / (s^2 E q (1 - q)), for PAIR."""
+    of_truth, of_votes = means_over_eta(lambda e: expit(e) * expit(-e), lambda e: expit(s * e) * expit(-s * e))
+    return of_truth / (s**2 * of_votes)
+
+
 def crossing(A, B):
     """The m from which on votes are worth more than true labels, 1 / worth = A + B / m."""
     return B / (1 - A)
@@ -353,10 +398,12 @@ def test_worth_is_harmonic_in_m(kind, size):
         def worth(m, q=q, u=u):
             return fit_limit(PAIR, q, response_variance(q, u, m)).relative_efficiency
 
-        A = 1 / worth(1e12)
-        B = 1 / worth(1) - A
-        for m in (2, 5, 50):
-            assert 1 / worth(m) == pytest.approx(A + B / m, rel=1e-9)
+        A, B = constants_of_harm(fit_limit(PAIR, q).stretch, q, u)
+        for m in (1, 3, 50, 1e12):
+            assert 1 / worth(m) == pytest.approx(A + B / m, rel=1e-6)
+        if kind == "distorter":
+            rho, k = 1 / (1 + alpha0), distorters_k(size)
+            np.testing.assert_allclose([A, B], [rho * k, (1 - rho) * k], rtol=1e-6)
         if A < 1:
             assert worth(crossing(A, B) * 0.99) < 1 < worth(crossing(A, B) * 1.01)
         else:

@@ -199,6 +199,13 @@ def two_minds(x):
     return mu, (0.9 * np.minimum(mu, 1 - mu)) ** 2
 
 
+def farthest_entry(away, V):
+    """Standard errors by which the covariance of the estimates, whitened by V, departs from the unit matrix."""
+    white = (away - away.mean(axis=0)) @ np.linalg.inv(np.linalg.cholesky(V)).T
+    products = white[:, :, None] * white[:, None, :]
+    return np.abs((products.mean(axis=0) - np.eye(3)) / (products.std(axis=0) / np.sqrt(len(away)))).max()
+
+
 def test_limit_and_covariance_with_a_wrong_mean_numerically():
     """A mean that is no logistic curve, items whose probability is mu plus or minus something: no beta distribution."""
     m, n = 3, 2000
@@ -222,6 +229,10 @@ def test_limit_and_covariance_with_a_wrong_mean_numerically():
     assert np.abs(off / stats.sem(away)).max() < 4
     squares = np.einsum("ri,ij,rj->r", away, np.linalg.inv(V), away) / 3
     assert abs(squares.mean() - 1) < 4 * stats.sem(squares)
+    # Negative: the dispersion as one number, which would do if B were a multiple of A.
+    t = expit(x @ b)
+    A = (x.T * (w * t * (1 - t))) @ x
+    assert farthest_entry(away, V) < 5 and farthest_entry(away, np.trace(A @ V) / 3 * np.linalg.inv(A)) > 8
 
 
 @pytest.mark.parametrize("s, seed", [(0.5, 2), (2.0, 3)])
@@ -258,11 +269,13 @@ def test_a_small_floor_is_a_form_of_lean_and_tilt_and_not_of_scale(lean, slope):
     """By the sum over the items on which the rules disagree; SKEWED has a covariance and priors of no special kind."""
     J, moments = SKEWED.error_curvature(), moments_of(SKEWED)
     for s in (0.4, 1.0, 3.0):
-        votes = (SKEWED.coef + np.array([lean, 0, slope])) / s
-        a, scale, tilt2 = parts_of_truth(SKEWED.coef, votes, *moments)
-        delta = SKEWED.coef - scale * votes
-        floor = SKEWED.error_rate(votes) - SKEWED.bayes_error()
-        assert quick_floor(J, delta) == pytest.approx(floor, rel=0.05)
+        gaps = []
+        for part in (4, 1):
+            votes = (SKEWED.coef + np.array([lean, 0, slope]) / part) / s
+            a, scale, tilt2 = parts_of_truth(SKEWED.coef, votes, *moments)
+            delta = SKEWED.coef - scale * votes
+            gaps.append(quick_floor(J, delta) / (SKEWED.error_rate(votes) - SKEWED.bayes_error()) - 1)
+        assert abs(gaps[1]) < 0.015 and abs(gaps[0]) < 0.4 * abs(gaps[1])
         # delta'x has mean a, and variance |d|^2.
         x, w = items_of(SKEWED)
         assert w @ (x @ delta) == pytest.approx(a, abs=1e-12)

@@ -219,6 +219,20 @@ def test_other_rules_for_one_more_vote_fail():
         assert advice != [rule(m) < alpha0 for m, alpha0 in cases]
 
 
+def test_a_posterior_that_is_no_logistic_curve_breaks_the_condition():
+    """Negative: five votes against one true label, by the sandwiches of both fits; one feature, log-odds bent by a square."""
+    y = np.linspace(-7, 7, 2801)
+    w, x, worth = stats.norm.pdf(y) * 0.005, np.column_stack([np.ones(2801), y]), relative_efficiency(5, 1.0)
+    for bend, right in ((0.0, True), (3.0, False)):
+        tau, b = expit(bend * (y - 0.5) ** 2 + y - 2), np.zeros(2)
+        for _ in range(30):  # Newton's steps to the limit of both
+            t = expit(x @ b)
+            b = b + np.linalg.solve((x.T * (w * t * (1 - t))) @ x, x.T @ (w * (tau - t)))
+        truth, votes = ((x.T * (w * (tau * (1 - tau) / k + (tau - t) ** 2))) @ x for k in (1, worth))
+        found = np.linalg.eigvals(np.linalg.solve(votes, truth))
+        assert (np.abs(found / worth - 1).max() < 1e-6) == right
+
+
 def test_votes_asked_for_where_people_disagree_break_the_condition():
     """Negative: a third vote only after two that differ. Pooled votes are then biased; two votes of each item are not."""
     rng = np.random.default_rng(8)

@@ -12,7 +12,7 @@ from strategies import ALPHA0, SEED, answered, examples, probabilities, tables
 from softlabel import DirichletMultinomial, VoteModel, dm_logpmf, sample_probabilities, sample_votes, variance_inflation
 
 ALPHAS = [1e-300, 1e-8, 0.7, 5.47, 1e3, 1e9, 1e15, 1e300, np.inf]
-TAU2, TAU3 = np.array([0.7, 0.3]), np.array([0.6, 0.3, 0.1])
+TAU2, TAU3, TAU4 = np.array([0.7, 0.3]), np.array([0.6, 0.3, 0.1]), np.array([0.4, 0.3, 0.2, 0.1])
 ITEMS = [
     ([0, 0], [0.3, 0.7]),
     ([7, 0], [0.7, 0.3]),
@@ -119,7 +119,7 @@ def test_thousands_of_votes_an_item():
 # ------------------------------------------------------------------ moments
 
 
-@pytest.mark.parametrize("tau", [TAU2, TAU3])
+@pytest.mark.parametrize("tau", [TAU2, TAU3, TAU4])
 @pytest.mark.parametrize("m", [1, 7])
 @pytest.mark.parametrize("alpha0", [0.05, 1.0, 30.0, np.inf])
 def test_mean_and_covariance_by_enumeration(tau, m, alpha0):
