@@ -899,6 +899,9 @@ def test_counted_votes_are_examined_as_far_as_that_goes():
     for text in told(report):
         assert "Buy nothing" in text and "Not looked at: annotators, as votes came counted" in text
     assert repr(report.findings).startswith("2,500 votes on 500 items:") and "Annotators were" not in report.methods
+    truth = (features.iloc[:150, 0] > 0).map({True: "yes", False: "no"})
+    known = analyse_votes(votes, features, positive="yes", truth=truth).headline.worth
+    assert known.startswith("Nothing that votes can show. By 150 true labels, if") and "right" not in known
     x, wide, _ = simulate(n=600, seed=2)
     counts = pd.DataFrame({"yes": (wide == "yes").sum(axis=1), "no": (wide == "no").sum(axis=1)})
     assert analyse_votes(counts, x, positive="yes", count_columns=["yes", "no"]).warnings == ()

@@ -113,6 +113,9 @@ def _worth(report: "VoteReport") -> str:
         return f"If the mean of the votes is right, {if_right(report)}. {REAL}{guessed}"
     worth = report.worth
     number = parts.equal_number_in_words(worth, len(report.fit.coef))
+    if "no sign" in report.kinds:
+        by = f"{several(worth.n_truths, 'true label')}{if_drawn(report) or ','}"
+        return f"Nothing that votes can show. By {by} all votes are worth {number} of these."
     few = "; so few seldom could" if worth.n_truths < MANY else ""
     told = "rule out so much" if report.refuted else f"do not rule out so much{few}"
     told += ", if one sets the reservations aside" if report.refuted and worth.reservations else ""
