@@ -8,6 +8,8 @@ from scipy.special import bdtrc, chdtrc, expit, fdtrc, logit, ndtr
 from softlabel.exchangeable import Array, Panel, Prediction, agreement_weights, ridge, saddlepoint, together
 
 SAME = 0.97  # correlation of a feature with votes, from which it is said to be made of them
+PAIRS = 5  # of votes that agree beyond chance, and votes for the rarer label, without which nothing would show
+RARER = 10
 ENOUGH = 20  # items of the rarer class for each coefficient, below which a model is not tested
 NEIGHBOURS = 8
 LEVINA_BICKEL = 0.4304  # d times the mean of log(d_8 / d_k), k = 4 to 7, of points spread evenly in d dimensions
@@ -56,13 +58,16 @@ def _of_share(explained: float, rank: int, n: int) -> float:
 def would_show(panel: Panel, level: float) -> bool:
     """Whether a weak sign would have a chance below ``level``.
 
-    Votes that agree a quarter as far as these could, or features that explain a tenth of the variance.
+    Votes that agree a quarter as far as these could, where that is by enough pairs, or features that explain a tenth of the
+    variance of enough votes for the rarer label.
     """
     residual, spread = _residual_and_spread(panel)
-    furthest = ((panel.m[panel.item] - 1) * residual**2).sum() / 2
+    quarter = ((panel.m[panel.item] - 1) * residual**2).sum() / 8
+    by_votes = quarter >= PAIRS and spread > 0 and ndtr(-quarter / np.sqrt(spread)) < level
     rank = int(np.linalg.matrix_rank(np.column_stack([np.ones(panel.n_items), panel.x])[panel.m > 0]))
-    by_features = _of_share(0.1, rank, int((panel.m > 0).sum()))
-    return bool(ndtr(-furthest / 4 / np.sqrt(max(spread, 1e-300))) < level or by_features < level)
+    by_features = _of_share(0.1, rank, int((panel.m > 0).sum())) < level
+    rarer = min(panel.s.sum(), (panel.m - panel.s).sum())
+    return bool(by_votes or (by_features and rarer >= RARER))
 
 
 def _agreement(panel: Panel) -> float:

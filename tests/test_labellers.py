@@ -307,6 +307,31 @@ def test_honest_votes_on_few_items_are_not_said_to_mean_nothing(n, m):
         assert "no sign" not in examine_labellers(wide, X, positive=True, rng=0).kinds()
 
 
+@pytest.mark.parametrize("rarer, kinds", [(9, []), (10, ["no sign"])])
+def test_rare_labels_are_not_said_to_mean_nothing_by_features_that_could_hardly_explain_them(rarer, kinds):
+    """Of 500 honest single votes with one in 500 positive, a quarter of the tables were."""
+    x, y = np.arange(600.0) % 7, np.arange(600) % (600 // rarer) == 0
+    y[rarer * (600 // rarer) :] = False
+    found = examine_labellers(pd.DataFrame({"Ann": y}), x[:, None], positive=True, rng=0)
+    assert y.sum() == rarer and found.kinds() == kinds
+
+
+@pytest.mark.parametrize("rarer, kinds", [(19, []), (21, ["no sign"])])
+def test_rare_labels_are_not_said_to_mean_nothing_by_pairs_of_which_hardly_one_could_be(rarer, kinds):
+    """Three who each give a share of the rarer labels, no two on one item: a quarter of those pairs that could be are five."""
+    wide = pd.DataFrame(0, range(400), ["Ann", "Bob", "Cem"])
+    for k in range(rarer):
+        wide.iloc[11 * k, k % 3] = 1
+    assert examine_labellers(wide, None, positive=1, rng=0).kinds() == kinds
+
+
+def test_who_never_gives_one_of_the_labels_cannot_agree():
+    """Two annotators, 25 items, one positive vote: what cannot be looked at was taken for what would show."""
+    wide = pd.DataFrame({"Ann": np.arange(25) == 3, "Bob": False})
+    found = examine_labellers(wide, np.random.default_rng(0).normal(size=(25, 2)), positive=True, rng=0)
+    assert found.kinds() == [] and "whether labels mean anything, as votes are too few to tell" in found.not_looked_at
+
+
 def test_a_sign_that_is_not_clear_is_no_finding():
     """Between .005 and .05 nothing can be said; single votes are senseless if features would explain a tenth of them."""
     k, x = np.arange(400), np.random.default_rng(0).normal(size=400)

@@ -214,6 +214,7 @@ def always_guess(table: Table) -> None:
 # Annotators, items' votes ("1 to 5": at random; "harder": more where the probability is near one half), items, features.
 ALL = [(share, alpha0) for share in (0.5, 0.02) for alpha0 in (0.5, 5.0, np.inf)]
 HONEST: list[tuple[tuple[Any, ...], list[tuple[float, float]]]] = [
+    ((2, "1", 500, 3), ALL),
     *[((2, "2", n, 2), ALL) for n in (25, 100)],
     *[((3, "3", n, 2), ALL) for n in (25, 100)],
     *[((5, "5", n, p), ALL) for n, p in ((25, 2), (100, 2), (100, 20), (500, 3))],
