@@ -250,9 +250,10 @@ def _floats(column: "pd.Series[Any]", name: Hashable, features: pd.DataFrame) ->
     wrong = (np.isnan(numbers) & column.notna().to_numpy()) | np.isinf(numbers)
     if wrong.any():
         k = int(wrong.argmax())
+        item = "" if column.index.equals(features.index) else f" (item {listed(column.index[[k]])})"
         raise ValueError(
-            f"{where(features, 'features', k)} (item {listed(column.index[[k]])}), column {name!r} is "
-            f"{listed(column.iloc[[k]])}: features must be finite numbers{_more(wrong)}"
+            f"{where(features, 'features', k)}{item}, column {name!r} is {listed(column.iloc[[k]])}: features must be finite "
+            f"numbers{_more(wrong)}"
         )
     most = np.abs(numbers).max(initial=0, where=~np.isnan(numbers))
     if most and not 1e-100 < most < 1e100:
