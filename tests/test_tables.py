@@ -132,6 +132,16 @@ def test_values_so_far_from_all_others_that_there_is_no_variance(monkeypatch):
     )
 
 
+def test_an_item_is_named_once_where_a_feature_is_not_finite():
+    """It was "item 'i3' (item 'i3')"."""
+    by_index = SIZE.rename_axis("item").astype(float).copy()
+    by_index.iloc[3, 0] = np.inf
+    item = by_index.index[3]
+    assert f"features, item {item!r}, column 'size' is inf" in refused(WIDE, by_index, positive="y")
+    words = refused(WIDE, by_index.reset_index(), positive="y")
+    assert f"features, row 3 (item {item!r}), column 'size' is inf: features must be finite numbers" in words
+
+
 def test_annotators_without_votes_are_not_counted():
     silent = WIDE.assign(Aaron=None, Zoe=None)[["Aaron", "Ann", "Zoe", "Bob"]]
     table = read_votes(silent, "y", "first")
