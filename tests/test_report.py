@@ -1389,7 +1389,7 @@ def edited(frame, row, column, value):
         (LONG[:0], X, {}, "votes has no elements"),
         (LONG, X, {"positive": "y"}, "'y' .*'yes', 'no'|'y' .*'no', 'yes'"),
         (LONG, X, {"positive": 10**400}, "positive=10+ is not among"),
-        (LONG, edited(X, 3, "shape", "big"), {}, "features, item 'i3' .*'shape' is 'big'"),
+        (LONG, edited(X, 3, "shape", "big"), {}, "features, item 'i3', column 'shape' is 'big'"),
         (LONG, edited(X.reset_index(), 3, "shape", np.inf), {}, "features, row 3 .*item 'i3'.*'shape' is inf"),
         (LONG, pd.concat([X, X[5:6]]), {}, "item 'i5' has two rows"),
         (LONG, X[[]], {}, "no numbers"),

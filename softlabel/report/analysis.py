@@ -24,6 +24,7 @@ from softlabel.report.classes import (
     one_against_the_rest,
     rest_of,
     truth_against_the_rest,
+    what_it_is_on,
     with_pseudonyms,
 )
 from softlabel.report.items import SMALLEST, describe
@@ -236,14 +237,9 @@ def analyse_votes(
         cost_item=cost_item,
         cost_vote=cost_vote,
         cost_truth=cost_truth,
-        classes=_against_the_rest(given, positive) if several else "",
+        classes=what_it_is_on(given, positive) if several else "",
         **common,
     )
-
-
-def _against_the_rest(labels: "pd.Series[int]", positive: object) -> str:
-    counted = ", ".join(f"{label!r} {count:,}" for label, count in labels.items())
-    return f"Votes have {len(labels)} labels ({counted}): this report is on {positive!r} against all others together."
 
 
 def _posterior(fit: LogisticFit | PenalisedFit, items: pd.DataFrame, tau: Array, X: pd.DataFrame) -> Array:

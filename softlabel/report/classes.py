@@ -93,6 +93,12 @@ def against_the_rest(values: "pd.Series[Any]", positive: object, rest: str) -> "
     return pd.Series(new[code], values.index, name=values.name)
 
 
+def what_it_is_on(labels: "pd.Series[int]", positive: object) -> str:
+    """What a report on one of several classes is on, in words."""
+    counted = ", ".join(f"{label!r} {count:,}" for label, count in labels.items())
+    return f"Votes have {len(labels)} labels ({counted}): this report is on {positive!r} against all others together."
+
+
 def truth_against_the_rest(truth: "pd.Series[Any]", labels: "pd.Index[Any]", positive: object, rest: str) -> "pd.Series[Any]":
     """The same of true labels, where they are in the words of the votes; an error where 1 may mean a label or yes."""
     known = truth.dropna()
