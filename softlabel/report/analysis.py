@@ -202,10 +202,9 @@ def analyse_votes(
         comparison, lacking = _comparison(data, rng)
     log.info("%s", lacking if comparison is None else "compared with other ways to make labels")
     used = data.votes_used()
-    annotators = compare_annotators(data.table, None if data.truth is None else data.truth[data.row])
     findings = examine_labellers(used, X.set_axis(used.items, axis=0), rng=rng)
-    if tables.annotators_known:
-        annotators = annotators.join(findings.annotators[OF_FINDINGS])
+    annotators = compare_annotators(data.table, None if data.truth is None else data.truth[data.row])
+    annotators = annotators.join(findings.annotators[OF_FINDINGS])
     log.info("examined %s annotators", f"{len(used.annotators):,}")
     seen, why = agreement(counts, level, rng)
     m = counts.sum(axis=1)
