@@ -48,7 +48,7 @@ test-slow: .venv/test .venv/teaching ## run the slow tests
 test-without-data: .venv/test ## run the tests that look for data files, where none can be had
 	rm -rf _build/no-data
 	SOFTLABEL_DATA=$(abspath _build/no-data) http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 no_proxy= \
-	  $(PYTEST) -m "not slow and not book" -rs softlabel $$(grep -lE 'gastro\(|needs .*files' tests/test_*.py)
+	  $(PYTEST) -m "not slow and not book" -rs softlabel $$(grep -lE 'gastro\(|needs .*files|DataFileError' tests/test_*.py)
 
 # The newest versions with PINS="requirements.txt requirements-test.txt", the oldest that pyproject.toml allows with
 # PINS=_build/oldest.txt.

@@ -31,7 +31,6 @@ BOOK = {
         "publish",
         "site",
         "teaching",
-        "without_data",
     )
 }
 collect_ignore = ["tables", *([] if find_spec("jupyter_book") else sorted(BOOK))]
