@@ -241,6 +241,7 @@ def test_the_solutions_are_right(page, executed_chapters):
     assert said == ["Right."] * len(SHEETS[page])
 
 
+@pytest.mark.slow
 def test_a_sheet_runs_and_asks_for_answers(site, tmp_path, monkeypatch):
     monkeypatch.setenv("TQDM_DISABLE", "1")
     notebook = nbformat.read(site / "notebooks" / "paper" / "03_group_labels_exercises.ipynb", 4)
