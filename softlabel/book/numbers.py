@@ -94,17 +94,18 @@ class show:
     Parameters
     ----------
     frame : DataFrame
-        Its columns hold numbers or texts; an index that has a name becomes the first columns.
+        Its columns hold numbers or texts; those of numbers, with a dash where there is none, stand at the right. An index
+        that has a name becomes the first columns.
     formats : str or mapping
         Format specification of the numbers that are not whole (see :func:`num`), for all columns or by column.
 
     Examples
     --------
-    >>> show(pd.DataFrame({"n": [50, 100], "excess error": [-0.0213, 0.0125]}), ".1%")
-      n    excess error
-    ---  --------------
-     50           −2.1%
-    100            1.2%
+    >>> show(pd.DataFrame({"n": [50, 100], "excess error": [-0.0213, 0.0125], "paper": ["–", "1.3%"]}), ".1%")
+      n    excess error    paper
+    ---  --------------  -------
+     50           −2.1%        –
+    100            1.2%     1.3%
     """
 
     def __init__(self, frame: pd.DataFrame, formats: str | Mapping[str, str] = ".2f") -> None:
@@ -116,7 +117,7 @@ class show:
             spec = formats if isinstance(formats, str) else formats.get(name, ".2f")
             columns.append([_text(value, spec, of_whole) for value in frame.iloc[:, position]])
         self.rows = [list(row) for row in zip(*columns, strict=True)]
-        numeric = [all(re.match(r"[−+<]?\s*[\d∞]|$", text) for text in column) for column in columns]
+        numeric = [all(re.match(r"[−+<]?\s*[\d∞]|–?$", text) for text in column) for column in columns]
         self.align = ["right" if right else "left" for right in numeric]
 
     def _table(self, kind: str) -> str:
