@@ -144,16 +144,52 @@ def test_answers_that_were_called_wrong_because_they_are_rounded(key, answer):
 
 
 @pytest.mark.parametrize("key, answer, said", [
-    ("03.hand", lambda tau, alpha0: 1 / 0, "Your function stops with ZeroDivisionError: division by zero."),
+    ("03.hand", lambda tau, alpha0: 1 / 0, "Your function stops at tau = [0.7, 0.3], alpha0 = 0.5 with ZeroDivisionError:"),
+    ("budget.code", lambda budget, c0, c1, alpha0: np.ones(0 if np.isinf(alpha0) else 2), "0 numbers at budget = 200"),
     ("02.hand", (0.1, 0.9, False), "Wrong: the share of wrong labels in all."),
     ("02.hand", (0.3, 0.9, False), "and 1 more of 3"),
     ("02.hand", (0.1, 0.26, False), "Right."),
     ("04.hand", lambda r, alpha0: -1, "Wrong: the value at r = 0.5, alpha0 = 1."),
     ("02.concept", "e", "'e' is not one of 'a' and 'b' and 'c' and 'd'."),
     ("harm.hand", (0.5, 1, 0.03), "rounded too much: give three digits."),
+    # Wrong answers near the right one, with digits enough.
+    ("01.code", (0.412, 1.5), "Wrong: the spread ratio."),
+    ("02.hand", (0.1, 0.2437, False), "Wrong: the share of wrong labels in all."),
+    ("06.hand", 0.0412345, "Wrong: the relative standard error."),
+    ("own.code", (2, 1.6), "Wrong: every second item."),
+    ("joint.code", (0.832, 0.8999), "Wrong: the efficiency."),
+    ("05.hand", (1.6328, 3.4142), "Wrong: the efficiency of the slope."),
+    ("majority.hand", (0.7, 0.8319, 0.784, 1), "Wrong: that for three."),
+    ("budget.further", (22.3, 6.2, 8), "Wrong: the price"),
+    ("07.code", (2.6, 6.6), "Wrong: the beginners"),
+    ("majority.hand", (0.7, 0.784, 0.784, 1.414), "The root is for large groups."),
+    # Other units, and answers of another kind.
+    ("06.hand", 4.47, "in percent"),
+    ("02.hand", (10, 26, False), "in percent"),
+    ("03.code", np.ones(8) / 8, "These are shares and not numbers of items."),
 ])  # fmt: skip
 def test_what_is_said(key, answer, said):
     assert said in repr(exercises.mark(key, answer))
+
+
+CORNERS, SPLIT = [[0.0, 0.0], [1, 0], [0, 1]], [[1, 1], [1, 1], [1, 1]]
+ROOTS = [[[20, 20], *[[2, 0]] * 10], np.full((11, 1), 0.5)]
+
+
+@pytest.mark.parametrize("key, answer", [
+    ("02.concept", "B"), ("02.concept", " b"), ("02.concept", "(b)"), ("06.hand", np.array([[0.0447]])),
+    ("own.code", np.array([[2.0], [1.895]])), ("own.code", [2, 1.895]),
+    ("06.code", (3.70, 0.0669, 0.571)), ("06.code", (3.62, 0.067, -0.638)), ("06.code", (3.66, 0.067, -0.173)),
+    ("04.code", -0.393), ("04.code", -0.679), ("08.hand", [CORNERS, SPLIT]), ("07.further", ROOTS),
+])  # fmt: skip
+def test_right_answers_in_other_forms(key, answer):
+    assert exercises.mark(key, answer), exercises.mark(key, answer)
+
+
+@pytest.mark.parametrize("key", ["harm.code", "limits.code"])
+def test_none_says_that_no_number_is_enough(key):
+    rows = iter(exercises.find(key).right.tolist())
+    assert exercises.mark(key, lambda *args: None if np.isinf(number := next(rows)) else number)
 
 
 def test_an_unknown_key_names_near_ones():

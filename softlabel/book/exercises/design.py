@@ -108,9 +108,10 @@ def separated(n: ArrayLike, p: int) -> Array:
 
 
 def ex_small_hand() -> Names:
-    sizes = np.arange(1, 60)
-    certain = sizes[np.isclose(separated(sizes, 2), 1, rtol=1e-12)].max()
-    half = sizes[np.argmin(np.abs(separated(sizes, 2) - 0.5))]
+    def seldom(p: int) -> int:
+        sizes = np.arange(1, 60)
+        return int(sizes[separated(sizes, p) < 0.01].min())
+
     return locals()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import integrate, optimize, stats
 from scipy.special import expit
 
-from softlabel.book.exercises.marking import Names
+from softlabel.book.exercises.marking import Names, none_is_infinite
 from softlabel.book.exercises.quantities import mean_over_items, weight, worth
 from softlabel.normal import TwoClassNormal
 from softlabel.validation import Array
@@ -55,11 +55,14 @@ def ex_harm_hand() -> Names:
     return locals()
 
 
-def ex_harm_code(s: float, alpha0: float, power: int = 2, none: float = np.inf) -> float:
-    one = s**power * mean_over_items(2, lambda e: weight(s * e)) / mean_over_items(2, weight)
-    m = np.arange(1.0, 400.0)
-    enough = m[np.asarray(m if np.isinf(alpha0) else worth(m, alpha0)) * one >= 1]
-    return float(enough[0]) if len(enough) else none
+def ex_harm_code() -> Names:
+    def right(s: float, alpha0: float, power: int = 2, none: float = np.inf) -> float:
+        one = s**power * mean_over_items(2, lambda e: weight(s * e)) / mean_over_items(2, weight)
+        m = np.arange(1.0, 400.0)
+        enough = m[np.asarray(m if np.isinf(alpha0) else worth(m, alpha0)) * one >= 1]
+        return float(enough[0]) if len(enough) else none
+
+    return {"right": right, "read": none_is_infinite}
 
 
 def ex_harm_further() -> Names:

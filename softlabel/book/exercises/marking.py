@@ -86,7 +86,12 @@ class Exercise:
     hint: str
     rtol: Array
     atol: Array
-    rounded: NDArray[np.bool_]  # which numbers may be rounded
+    loose: NDArray[np.bool_]  # which numbers may be rounded, if they are not whole
+
+    @property
+    def rounded(self) -> NDArray[np.bool_]:
+        """Which numbers of the right answer may be rounded."""
+        return not_whole(self.right) & self.loose
 
     def close(self, got: Array, to: Array) -> NDArray[np.bool_]:
         """Which numbers agree; two infinities do."""
@@ -95,10 +100,16 @@ class Exercise:
             return np.asarray((got == to) | (np.abs(got - to) <= self.atol + self.rtol * size))
 
     def vague(self, got: Array) -> bool:
-        """Whether an answer would be right, were it not rounded to fewer than three digits."""
+        """Whether an answer has one or two digits and would be right, had it three."""
+        near = self.close(got, self.right)
+        for digits in (1, 2):
+            short = np.array([value == float(f"{value:.{digits}g}") for value in got])
+            near |= short & self._is_rounded(got, self.right, digits)
+        return bool(near.all())
+
+    def _is_rounded(self, got: Array, to: Array, digits: int) -> NDArray[np.bool_]:
         with np.errstate(invalid="ignore"):
-            near = np.abs(got - self.right) <= half_a_unit(self.right, 1) * self.rounded
-        return bool((near | self.close(got, self.right)).all())
+            return self.loose & not_whole(to) & (np.abs(got - to) <= half_a_unit(to, digits))
 
     def explains(self, mistake: Mistake, got: Array) -> bool:
         """Whether an answer is this mistake, in the parts that the mistake is about."""
@@ -106,7 +117,7 @@ class Exercise:
         about = np.logical_not(np.isnan(wrong))
         if mistake.part is not None:
             about &= np.arange(len(wrong)) == mistake.part
-        return bool(self.close(got, wrong)[about].all())
+        return bool((self.close(got, wrong) | self._is_rounded(got, wrong, 3))[about].all())
 
 
 class Unfit(Exception):
@@ -156,6 +167,8 @@ def mark(key: str, answer: object) -> Feedback:
             return Feedback(key, False, f"Not yet. {mistake.why}")
     if exercise.vague(got):
         return Feedback(key, False, "Not yet. That may be right, but it is rounded too much: give three digits.")
+    if (exercise.close(got, exercise.right) | exercise.close(got / 100, exercise.right)).all():
+        return Feedback(key, False, "Not yet. That is in percent: give shares as numbers from 0 to 1.")
     more = f", and {len(off) - 1} more of {len(got)}" if len(off) > 1 else ""
     where = f"Wrong: {exercise.names[int(off[0])]}{more}"
     return Feedback(key, False, f"Not yet. {where}. {exercise.hint}")
@@ -212,8 +225,9 @@ def _build(key: str, part: str, entry: Names) -> Exercise:
     if takes_grid:
         grid = [tuple(np.array(a) if isinstance(a, list) else a for a in args) for args in grid]
         parts = entry.get("returns", ["the value"])
-        measure = formula(grid, len(parts), names.get("read", lambda value: value))
-        called = [f"{part} at {args}" for args in at(grid, arguments) for part in parts] if len(grid) > 1 else parts
+        places = at(grid, arguments)
+        measure = formula(grid, places, len(parts), names.get("read", lambda value: value))
+        called = [f"{part} at {place}" for place in places for part in parts] if len(grid) > 1 else parts
         right = np.concatenate([np.ravel(right(*args)) for args in grid])
     else:
         called = entry["names"] if "names" in entry else names["names"]
@@ -225,7 +239,7 @@ def _build(key: str, part: str, entry: Names) -> Exercise:
 
     right = np.atleast_1d(np.asarray(right, dtype=float))
     rtol, atol = tolerance("rtol", 1e-6), tolerance("atol", 1e-9)
-    rounded = (right != np.rint(right)) & (rtol >= 1e-6) & (not takes_grid and "measure" not in names)
+    loose = np.broadcast_to((rtol >= 1e-6) & (not takes_grid and "measure" not in names), right.shape)
     return Exercise(
         entry["wanted"],
         measure,
@@ -234,9 +248,13 @@ def _build(key: str, part: str, entry: Names) -> Exercise:
         [mistake(*one) for one in entry["mistakes"].items()],
         entry["hint"],
         rtol,
-        np.where(rounded, np.maximum(atol, half_a_unit(right, 3)), atol),
-        rounded,
+        np.where(loose & not_whole(right), np.maximum(atol, half_a_unit(right, 3)), atol),
+        loose,
     )
+
+
+def not_whole(value: Array) -> NDArray[np.bool_]:
+    return np.asarray(value != np.rint(value))
 
 
 def half_a_unit(value: Array, digits: int) -> Array:
@@ -266,16 +284,19 @@ def numbers(names: Sequence[object], choices: dict[int, Sequence[str]] | None = 
 
     def one(place: int, part: Any) -> float:
         if place in choices and part is not None:
-            if not isinstance(part, str) or part not in choices[place]:
+            word = part.strip(" ().").lower() if isinstance(part, str) else part
+            if word not in choices[place]:
                 raise Unfit(f"{_shown(part)} is not one of {' and '.join(map(repr, choices[place]))}.")
-            return float(choices[place].index(part))
+            return float(choices[place].index(word))
         try:
             return np.nan if part is None else float(part)
         except (TypeError, ValueError, OverflowError):
             raise Unfit(f"{_shown(part)} is not a number.") from None
 
     def measure(answer: Any) -> Array:
-        parts = list(answer) if isinstance(answer, tuple | list) or np.ndim(answer) == 1 else [answer]
+        if not isinstance(answer, tuple | list):
+            answer = np.ravel(answer) if np.ndim(answer) else [answer]
+        parts = list(answer)
         if len(parts) != len(names):
             raise Unfit(f"There are {len(parts)} values where {len(names)} belong.")
         return np.array([one(place, part) for place, part in enumerate(parts)])
@@ -283,14 +304,14 @@ def numbers(names: Sequence[object], choices: dict[int, Sequence[str]] | None = 
     return measure
 
 
-def call(function: object, *args: object) -> object:
+def call(function: object, *args: object, place: str = "") -> object:
     """The reader's function at copies of these arguments, which it may change; an error in it is the reader's."""
     if not callable(function):
         raise Unfit(f"{_shown(function)} cannot be called.")
     try:
         return function(*copy.deepcopy(args))
     except Exception as error:
-        raise Unfit(f"Your function stops with {type(error).__name__}: {error}.") from None
+        raise Unfit(f"Your function stops{place} with {type(error).__name__}: {error}.") from None
 
 
 def floats(value: object) -> Array:
@@ -301,18 +322,23 @@ def floats(value: object) -> Array:
         raise Unfit(f"{_shown(value)} does not consist of numbers.") from None
 
 
-def formula(grid: Sequence[tuple[object, ...]], size: int, read: Callable[[object], object]) -> Measure:
+def none_is_infinite(value: object) -> object:
+    """A returned value, of a function that may say that there is no such number."""
+    return np.inf if value is None else value
+
+
+def formula(grid: Sequence[tuple[object, ...]], places: Sequence[str], size: int, read: Callable[[object], object]) -> Measure:
     """Measure of an answer that is a function, by its values (``size`` of them each) on a grid of arguments."""
 
     def measure(function: object) -> Array:
         values = []
-        for args in grid:
-            value = read(call(function, *args))
+        for args, place in zip(grid, places, strict=True):
+            value = read(call(function, *args, place=f" at {place}"))
             if value is None or value is Ellipsis:
-                raise Unfit("Your function returns nothing.")
+                raise Unfit(f"Your function returns nothing at {place}.")
             row = floats(value).ravel()
             if row.size != size:
-                raise Unfit(f"Your function returns {row.size} numbers where {size} belong.")
+                raise Unfit(f"Your function returns {row.size} numbers at {place}, where {size} belong.")
             values.append(row)
         return np.concatenate(values)
 

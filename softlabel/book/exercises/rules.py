@@ -9,7 +9,7 @@ from scipy import optimize, special, stats
 
 from softlabel import datasets
 from softlabel.book import standin
-from softlabel.book.exercises.marking import Names, Unfit, floats, numbers
+from softlabel.book.exercises.marking import Names, Unfit, floats, none_is_infinite, numbers
 from softlabel.book.exercises.quantities import mean_over_items, newton, votes_pmf, weight
 from softlabel.logistic import fit_logistic
 from softlabel.normal import TwoClassNormal
@@ -69,7 +69,9 @@ def ex_06_code() -> Names:
 
     def measure(answer: object) -> Array:
         re, error, z = numbers(range(3))(answer)
-        return np.array([re, error, abs(z) * error / max(abs(re - limit), 1e-9)])
+        distance = abs(re - limit)
+        rounded = abs(abs(z) * error - distance) < 0.006 + 0.02 * distance  # three digits of each
+        return np.array([re, error, 1 if rounded else abs(z) * error / max(distance, 1e-9)])
 
     return locals()
 
@@ -114,7 +116,7 @@ def ex_07_code() -> Names:
 
 
 def two_arrays(answer: object) -> tuple[Array, Array]:
-    if not isinstance(answer, tuple) or len(answer) != 2:
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
         raise Unfit("There are not two arrays.")
     return floats(answer[0]), floats(answer[1])
 
@@ -122,6 +124,7 @@ def two_arrays(answer: object) -> tuple[Array, Array]:
 def ex_07_further() -> Names:
     def measure(answer: object) -> Array:
         counts, tau = two_arrays(answer)
+        tau = tau.ravel()
         if counts.ndim != 2 or counts.shape[1] != 2 or tau.shape != (len(counts),):
             raise Unfit(f"The shapes are {counts.shape} and {tau.shape}.")
         if not ((tau > 0) & (tau < 1)).all() or not (counts >= 0).all() or not (counts.sum(axis=1) > 0).all():
@@ -218,7 +221,4 @@ def ex_limits_code() -> Names:
         excess = (1 + alpha0) * loss - 1
         return alpha0 / excess if excess > 0 else np.inf
 
-    def read(value: object) -> object:
-        return np.inf if value is None else value
-
-    return locals()
+    return locals() | {"read": none_is_infinite}

@@ -70,12 +70,15 @@ def ex_02_code() -> Names:
         if not np.isin(labels, [0, 1]).all():
             raise Unfit("Your function returns labels other than 0 and 1.")
         wrong = labels != z
-        halves = wrong[2, : n // 2].mean() - wrong[2, n // 2 :].mean()
-        return np.array([*labels.mean(axis=1), *wrong.mean(axis=1), halves, wrong[2, ::2].mean() - wrong[2, 1::2].mean()])
+        off = wrong[2] - wrong[2].mean()
+        apart = [off[k:] @ off[:-k] / max(off @ off, 1) for k in range(1, 13)]
+        return np.array([*labels.mean(axis=1), *wrong.mean(axis=1), apart[0], max(apart[1:], key=abs)])
 
     right = np.array([*taus, *taus * (1 - taus), 0, 0])
     names = [f"the share of {what} labels where tau = {t}" for what in ("positive", "wrong") for t in taus]
-    names += [f"the {groups} of the items, which should be alike" for groups in ("two halves", "odd and even numbers")]
+    names += [
+        f"the correlation of errors on items {far}, which should be none" for far in ("next to each other", "farther apart")
+    ]
     return locals()
 
 
@@ -99,7 +102,8 @@ def ex_03_code() -> Names:
     def measure(drawn: object) -> Array:
         row = numbers(range(8))(drawn)
         if row.min() < 0 or row.sum() < 20_000:
-            raise Unfit(f"There are {row.sum():.0f} items; draw at least 20,000, so that chance does not decide.")
+            many = f"There are {row.sum():.0f} items; draw at least 20,000, so that chance does not decide."
+            raise Unfit("These are shares and not numbers of items." if 0.99 < row.sum() < 1.01 else many)
         return np.asarray(row / row.sum())
 
     right = votes_pmf(7, 0.7, 2.0)
