@@ -7,10 +7,7 @@ from pathlib import Path
 
 from softlabel.report.analysis import analyse_votes
 
-OPTIONS = (  # handed on
-    *("positive", "truth", "columns", "exclude", "item", "annotator", "label", "count_columns", "missing"),
-    *("repeats", "cost_item", "cost_vote", "cost_truth", "level", "pseudonyms"),
-)
+OWN = {"command", "run", "quiet", "votes", "features", "seed", "output", "items", "json"}  # all other options are handed on
 EXAMPLE = """
 example:
   softlabel report --votes votes.csv --features features.csv --positive malignant -o report.html
@@ -33,7 +30,7 @@ exit status: 0 if the report was written, 2 if a file or an argument is not vali
 def report(arguments: argparse.Namespace) -> None:
     """Read two files, write one."""
     _must_be_writable(arguments)
-    options = {name: getattr(arguments, name) for name in OPTIONS}
+    options = {name: value for name, value in vars(arguments).items() if name not in OWN}
     found = analyse_votes(arguments.votes, arguments.features, **options, rng=arguments.seed)
     try:
         found.save(arguments.output)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from softlabel.labellers import LabellerFindings
+from softlabel.labellers import Finding
 from softlabel.report.parts import BOOK, CHAPTER, shown
 from softlabel.validation import listed
 
@@ -55,12 +55,9 @@ def _buy(report: "VoteReport") -> str:
         return no_advice(report)
     by = zip(("votes add", "new items", "true labels"), frame.to_numpy())
     said = ", ".join(f"{how} {_gain(low, high)}{' of information' * (how == 'votes add')}" for how, (_, low, high) in by)
-    best = {
-        "either": "the data leave open which is best" if len(frame) > 2 else "the data leave open which is better",
-        "more votes": "at all ends of the intervals it is best to buy more votes",
-        "more items": "at all ends of the intervals it is best to buy more items",
-        "true labels": "at all ends of the intervals it is best to buy true labels",
-    }[report.advice]
+    best = f"at all ends of the intervals it is best to buy {report.advice}"
+    if report.advice == "either":
+        best = f"the data leave open which is {'best' if len(frame) > 2 else 'better'}"
     start = "For" if report.worth else "If the mean is right, for"
     return f"{start} the price of one more vote on each item {said}: {best}."
 
@@ -84,9 +81,9 @@ def _gain(low: float, high: float) -> str:
     return f"{low:,.1%} to {high:,.1%}" if f"{low:.1%}" != f"{high:.1%}" else f"{low:,.1%}"
 
 
-def mend(findings: LabellerFindings | None) -> tuple[str, ...]:
+def mend(found: tuple[Finding, ...]) -> tuple[str, ...]:
     """What to do about what was found of annotators and features, in a sentence for each kind, or each set of copyists."""
-    said, found = [], findings.findings if findings else ()
+    said = []
     for one in found:
         alike = [one] if one.kind == "copies" else [other for other in found if other.kind == one.kind]
         who = [name for finding in alike for name in finding.who]
@@ -107,7 +104,7 @@ def remedies(report: "VoteReport") -> tuple[str, ...]:
         found.append(
             "Look at some items with a true label: are labels of one kind reversed, or is the positive class the wrong one?"
         )
-    found += mend(report.findings)
+    found += mend(report.found)
     if report.use_weights:
         gain = report.gain_of_weights
         ends = "" if report.alpha0_lacks else f" ({gain.low:.0%} to {gain.high:.0%})"

@@ -54,13 +54,13 @@ def _use(report: "VoteReport") -> str:
         what = "nothing" if report.separation == "complete" else "not every coefficient"
         return f"Not with these features: {report.separated}, so that {what} can be estimated."
     if "no sign" in report.kinds:
-        text = next(f.text for f in report.findings.findings if f.kind == "no sign")  # type: ignore[union-attr]
+        text = next(f.text for f in report.found if f.kind == "no sign")
         return f"No: t{text.partition(':')[0][1:]}."
     if report.inverted:
         return f"Not as they are. {INVERTED}"
     agree = agreeing(report.agreement, report.agreement_lacks, report.level)
     if not report.trusted:
-        grave = next(f.text for f in report.findings.findings if f.kind in MEND_FIRST)  # type: ignore[union-attr]
+        grave = next(f.text for f in report.found if f.kind in MEND_FIRST)
         return f"Not as they are. {grave}"
     if report.worth:
         wrong = (
@@ -206,7 +206,7 @@ def warnings(report: "VoteReport") -> tuple[str, ...]:
         )
     if report.inverted:
         found.append(INVERTED)
-    found += [finding.text for finding in report.findings.findings] if report.findings else []
+    found += [finding.text for finding in report.found]
     if not report.fit.converged:
         found.append("The fit did not converge.")
     if report.truth and report.differs:
