@@ -27,8 +27,8 @@ from softlabel.report.classes import (
     what_it_is_on,
     with_pseudonyms,
 )
-from softlabel.report.items import SMALLEST, describe
-from softlabel.report.parts import Interval
+from softlabel.report.items import describe
+from softlabel.report.parts import SMALLEST, Interval
 from softlabel.report.penalised import PenalisedFit, fit_penalised, needs_penalty
 from softlabel.report.result import VoteReport
 from softlabel.report.tidy import Tables, tidy

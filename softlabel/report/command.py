@@ -4,6 +4,7 @@ import argparse
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 from softlabel.report.analysis import analyse_votes
 
@@ -79,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = command.add_argument
+    several: dict[str, Any] = {"nargs": "+", "default": ()}
     add("--votes", required=True, metavar="FILE", help="votes: item, annotator, label, or a wide table, item first")
     add(
         "--features",
@@ -88,19 +90,12 @@ def parser() -> argparse.ArgumentParser:
     add("--positive", metavar="LABEL", help="the label of the positive class; needed with features")
     add("--truth", metavar="COLUMN", help="column of the features: true labels of items drawn at random, else empty")
     add("--columns", nargs="+", metavar="COLUMN", help="columns of the features to use (all)")
-    add("--exclude", nargs="+", default=(), metavar="COLUMN", help="columns of either file to leave out")
+    add("--exclude", **several, metavar="COLUMN", help="columns of either file to leave out")
     add("--item", metavar="COLUMN", help="column of the items, in both files (item, task_id, ...)")
     add("--annotator", metavar="COLUMN", help="column of the annotators (annotator, worker_id, ...)")
     add("--label", metavar="COLUMN", help="column of the labels (label, answer, ...)")
-    add(
-        "--counts",
-        nargs="+",
-        default=(),
-        metavar="LABEL",
-        dest="count_columns",
-        help="columns that count the votes for a label",
-    )
-    add("--missing", nargs="+", default=(), metavar="LABEL", help="labels that say that there is none, such as unsure")
+    add("--counts", **several, metavar="LABEL", dest="count_columns", help="columns that count the votes for a label")
+    add("--missing", **several, metavar="LABEL", help="labels that say that there is none, such as unsure")
     add("--repeats", choices=["first", "keep"], default="first", help="further votes of an annotator on an item (%(default)s)")
     add("--cost-item", type=float, default=1.0, metavar="PRICE", help="price of an item, in the unit of --cost-vote (1)")
     add("--cost-vote", type=float, default=1.0, metavar="PRICE", help="price of a vote (1)")
