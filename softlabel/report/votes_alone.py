@@ -14,8 +14,9 @@ from softlabel.report.agreement import agreement, without_features
 from softlabel.report.base import Report, counted
 from softlabel.report.classes import read_classes, with_pseudonyms
 from softlabel.report.items import given_votes
-from softlabel.report.next_steps import MEND_FIRST, NO_SIGN, mend
+from softlabel.report.next_steps import MEND_FIRST, mend
 from softlabel.report.parts import BOOK, Headline, p_value, shown
+from softlabel.report.texts import texts
 from softlabel.report.tidy import Tables
 from softlabel.validation import Array, listed, same, several
 
@@ -78,7 +79,7 @@ class AgreementReport(Report):
 
     def _next(self) -> str:
         if "no sign" in self.kinds:
-            return NO_SIGN
+            return str(texts()["buy nothing"])
         doubtful = self.items[(self.items["doubt"] > 0.1) & self.compared].sort_values("relabel").index
         first = " ".join(self.remedies[:2])
         again = (
