@@ -7,25 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from softlabel.report.analysis import analyse_votes
+from softlabel.report.texts import resource
 
 OWN = {"command", "run", "quiet", "votes", "features", "seed", "output", "items", "json"}  # all other options are handed on
-EXAMPLE = """
-example:
-  softlabel report --votes votes.csv --features features.csv --positive malignant -o report.html
-
-  votes.csv             features.csv
-  item,annotator,label  item,size,shape
-  a1,Ann,malignant      a1,2.5,0.1
-  a1,Bob,benign         a2,1.5,-0.3
-  a2,Ann,benign         ...
-
-A table of votes may also be wide: an item in each row, an annotator in each column; or counts of votes (--counts). Columns
-of long tables are known by the names that common tools give them (task_id, worker_id, answer, ...), or are named by --item,
---annotator and --label. Files may be CSV with commas, semicolons or tabs, JSON (a list of records) or Parquet; both tables may
-be one file. Empty cells and NA are missing. Lines in error messages count from 1, the header.
-
-exit status: 0 if the report was written, 2 if a file or an argument is not valid.
-"""
 
 
 def report(arguments: argparse.Namespace) -> None:
@@ -76,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         "report",
         help="what a table of votes is worth",
         description="From votes and features to a report, one HTML file.",
-        epilog=EXAMPLE,
+        epilog=resource("command.txt"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = command.add_argument

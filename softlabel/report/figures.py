@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib
@@ -18,17 +19,7 @@ from softlabel.validation import Array
 if TYPE_CHECKING:
     from softlabel.report.result import VoteReport
 
-STYLE: Any = {
-    "svg.fonttype": "path",
-    "svg.hashsalt": "softlabel",
-    "font.family": "DejaVu Sans",
-    "font.size": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-}
+STYLE: Any = matplotlib.rc_params_from_file(str(files("softlabel.report") / "figures.mplstyle"), use_default_template=False)
 BLUE, RED, GREEN = "#0072B2", "#D55E00", "#009E73"
 WIDTH = 5.0  # inches: on a telephone its text can still be read
 MOST_ANNOTATORS = 30
@@ -163,7 +154,7 @@ def annotators(frame: pd.DataFrame) -> Picture | None:
     shown_rows = frame if len(frame) <= MOST_ANNOTATORS else pd.concat([frame[: MOST_ANNOTATORS - 10], frame[-10:]])
     accused = (shown_rows["finding"] != "").to_numpy()
     y, x, reach = np.arange(len(shown_rows))[::-1], shown_rows["slope"].to_numpy(), Z * shown_rows["slope error"].to_numpy()
-    drawable = get_font(findfont(STYLE["font.family"])).get_charmap()
+    drawable = get_font(findfont(STYLE["font.family"][0])).get_charmap()
     strange = [str(name) for name in shown_rows.index if not {ord(letter) for letter in str(name)} <= drawable.keys()]
     with _axes(1.1 + 0.21 * len(shown_rows)) as (figure, ax):
         for at, mark in ((0, ":"), (1, "-")):
