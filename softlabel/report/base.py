@@ -27,13 +27,8 @@ def made_today(rng: np.random.Generator | int | None) -> dict[str, str]:
         number = version("softlabel")
     except PackageNotFoundError:  # run from its folder
         number = "unknown"
-    seed = (
-        str(rng)
-        if isinstance(rng, Integral)
-        else "none: other draws each time"
-        if rng is None
-        else "a generator of the caller"
-    )
+    seed = str(rng) if isinstance(rng, Integral) else "a generator of the caller"
+    seed = "none: other draws each time" if rng is None else seed
     return {"date": date.today().isoformat(), "version": number, "seed": seed}
 
 

@@ -29,8 +29,6 @@ class Source:
 
 def read(table: Any, name: str) -> Source:
     """A pandas frame as it is, a frame of another library, or a file; ``name`` is the argument's."""
-    if isinstance(table, pd.DataFrame):
-        return Source(table)
     if not isinstance(table, str | PathLike):
         frame = as_pandas(table)
         if not isinstance(frame, pd.DataFrame):

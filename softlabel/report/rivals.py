@@ -23,8 +23,7 @@ def has_crowd_kit() -> bool:
 
 def glad(who: Who, n: int) -> Array:
     """Probability of the positive class of each of n items by GLAD (Whitehill et al. 2009)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its libraries
+    with warnings.catch_warnings(action="ignore"):  # of its libraries
         from crowdkit.aggregation import GLAD  # optional, and slow to import
 
         votes = pd.DataFrame({"task": who.item, "worker": who.annotator, "label": who.positive.astype(int)})
