@@ -37,8 +37,10 @@ def page(report: "Report") -> str:
 
 def fragment(report: "Report") -> str:
     """What goes into a page or under a cell; every text of the user's is escaped."""
-    sections = _of_agreement(cast("AgreementReport", report)) if report.kind == "votes" else _of(cast("VoteReport", report))
-    sections |= {
+    sections = {
+        "In short": _short(report),
+        "Reasons for doubt": _doubts(report),
+        **(_of_agreement(cast("AgreementReport", report)) if report.kind == "votes" else _of(cast("VoteReport", report))),
         "What was read": _counts(report) + listing(report.set_aside),
         "For the methods section": note("To be pasted into a paper.") + f"<blockquote>{escape(report.methods)}</blockquote>",
     }
@@ -68,8 +70,6 @@ def _doubts(report: "Report") -> str:
 def _of(report: "VoteReport") -> dict[str, str]:
     """Sections of votes with features."""
     return {
-        "In short": _short(report),
-        "Reasons for doubt": _doubts(report),
         "What to do next": _next(report),
         "What the votes are worth": _worth(report),
         "Items to look at again": _items(report),
@@ -87,8 +87,6 @@ def _of_agreement(report: "AgreementReport") -> dict[str, str]:
     confusion = report.confusion.reset_index()
     confusion.index = pd.Index(confusion.pop("annotator"), name="annotator")
     return {
-        "In short": _short(report),
-        "Reasons for doubt": _doubts(report),
         "Items to look at again": note(texts()["items by Dawid and Skene"])
         + figure(figures.doubt(report.items))
         + table(in_percents(first, ["doubt", "next vote"]), "Items in most doubt")
