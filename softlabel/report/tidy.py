@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softlabel.report.cells import WHOLE, find_label, ids, is_text, stripped, unmarked, with_numbers, with_points
+from softlabel.report.classes import cells
 from softlabel.report.columns import (
     KNOWN,
     find_column,
@@ -65,7 +66,7 @@ def tidy(
             _leave_out_votes(known, own, columns, truth)
         _tidy_features(known, roles["item"], columns, truth, exclude, own)
         truth = _same_kind(voted, known, truth)
-    labels = voted.frame[["label"]] if "label" in voted.frame else voted.frame.drop(columns="item", errors="ignore")
+    labels = voted.frame[cells(voted.frame)]
     words = pd.Series(labels.to_numpy(object).ravel()).dropna().unique()
     _must_read_differently(voted.frame, labels, words)
     if positive is not None:
