@@ -10,7 +10,7 @@ from scipy.special import logsumexp, ndtr
 
 from softlabel.exchangeable import Panel, standardise
 from softlabel.labeller_search import Search, Seen
-from softlabel.labeller_words import SENTENCES
+from softlabel.labeller_words import sentences
 from softlabel.tables import VoteTable, by_item, read_votes
 from softlabel.validation import Array, as_features, as_pandas, as_rng, listed, places, several
 
@@ -212,7 +212,7 @@ class Finding(NamedTuple):
 def _in_words(seen: Seen) -> Finding:
     """With its sentence, in which annotators are listed."""
     facts = {key: listed(fact) if isinstance(fact, tuple) else fact for key, fact in (seen._asdict() | seen.facts).items()}
-    return Finding(*seen[:6], SENTENCES[f"{seen.kind}, {seen.case}" if seen.case else seen.kind].format(**facts))
+    return Finding(*seen[:6], sentences()[f"{seen.kind}, {seen.case}" if seen.case else seen.kind].format(**facts))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -66,8 +66,8 @@ def repository_file(path: str) -> Path:
         raise FileNotFoundError(_advice(path, "this installation does not say from which address it could be downloaded"))
     commit = origin["vcs_info"]["commit_id"]
     address = f"{url.geturl().removesuffix('.git')}/raw/{commit}/{path}"  # the form of GitHub and of GitLab
-    with warnings.catch_warnings():  # in a notebook pooch's import asks for ipywidgets, which nothing here needs
-        warnings.simplefilter("ignore")
+    # In a notebook pooch's import asks for ipywidgets, which nothing here needs.
+    with warnings.catch_warnings(action="ignore"):
         import pooch
 
     logger, level = pooch.get_logger(), pooch.get_logger().level

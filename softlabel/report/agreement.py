@@ -3,18 +3,12 @@
 import numpy as np
 
 from softlabel.overdispersion import alpha0_interval, estimate_alpha0
-from softlabel.report.parts import Interval, items_worth
+from softlabel.report.parts import SMALLEST, Interval, items_worth
 from softlabel.validation import Array, several
 from softlabel.vote_models import variance_inflation
 
 FEWEST_SPLIT = 5  # items on which votes differ, or agree, below which no interval is given
 RESAMPLES = 2000
-
-
-def _patterns(counts: Array) -> tuple[Array, Array]:
-    """The different rows of items with two votes, and how many items have each."""
-    rows, times = np.unique(counts[counts.sum(axis=1) > 1], axis=0, return_counts=True)
-    return rows, times.astype(float)
 
 
 def _alpha(rows: Array, weight: Array) -> Array:
@@ -34,7 +28,8 @@ def _alpha(rows: Array, weight: Array) -> Array:
 
 def agreement(counts: Array, level: float, rng: np.random.Generator) -> tuple[Interval | None, str]:
     """Krippendorff's alpha with the percentiles of resampled items; and why there is no interval, or no number."""
-    rows, weight = _patterns(counts)
+    rows, times = np.unique(counts[counts.sum(axis=1) > 1], axis=0, return_counts=True)
+    weight = times.astype(float)  # items with each of the different rows
     if not len(rows):
         return None, "no item has two votes"
     value = float(_alpha(rows, weight[None])[0])
@@ -67,7 +62,7 @@ def without_features(counts: Array, level: float) -> tuple[Interval, Array, str]
         share = weight @ counts / (weight @ m)
         tau = np.tile(share[used], (len(counts), 1))
         alpha0 = estimate_alpha0(counts[:, used], tau).alpha0
-        weight = np.asarray(1 / variance_inflation(np.maximum(m, 1), max(alpha0, 1e-9)))
+        weight = np.asarray(1 / variance_inflation(np.maximum(m, 1), max(alpha0, SMALLEST)))
     rarer = float((counts / np.maximum(m, 1)[:, None]).sum(axis=0)[used].min())
     if rarer < FEWEST_SPLIT:
         return Interval(alpha0, 0.0, np.inf), share, f"the rarest class has only {items_worth(rarer)} of votes"

@@ -16,7 +16,7 @@ from softlabel.labellers import compare_annotators, examine_labellers
 from softlabel.patient import fit_that_exists
 from softlabel.report import parts, rivals
 from softlabel.report.agreement import agreement
-from softlabel.report.base import made_today
+from softlabel.report.base import counted, made_today
 from softlabel.report.classes import (
     are_several,
     doubtful,
@@ -27,8 +27,8 @@ from softlabel.report.classes import (
     what_it_is_on,
     with_pseudonyms,
 )
-from softlabel.report.items import SMALLEST, describe
-from softlabel.report.parts import Interval
+from softlabel.report.items import describe
+from softlabel.report.parts import SMALLEST, Interval
 from softlabel.report.penalised import PenalisedFit, fit_penalised, needs_penalty
 from softlabel.report.result import VoteReport
 from softlabel.report.tidy import Tables, tidy
@@ -201,11 +201,11 @@ def analyse_votes(
     else:
         comparison, lacking = _comparison(data, rng)
     log.info("%s", lacking if comparison is None else "compared with other ways to make labels")
-    used = data.votes_used()
-    findings = examine_labellers(used, X.set_axis(used.items, axis=0), rng=rng)
+    who = data.votes_on(data.used)
+    findings = examine_labellers(replace(data.table, items=X.index, **who._asdict()), X, rng=rng)
     annotators = compare_annotators(data.table, None if data.truth is None else data.truth[data.row])
     annotators = annotators.join(findings.annotators[OF_FINDINGS])
-    log.info("examined %s annotators", f"{len(used.annotators):,}")
+    log.info("examined %s annotators", f"{len(annotators):,}")
     seen, why = agreement(counts, level, rng)
     m = counts.sum(axis=1)
     enough = not lacks or m.max() < 2  # items for an interval
@@ -221,7 +221,7 @@ def analyse_votes(
         agreement=seen,
         agreement_lacks=why,
         fit=fit,
-        coefficients=parts.coefficients(fit, X, counts, Who(used.item, used.annotator, used.positive), level),
+        coefficients=parts.coefficients(fit, X, counts, who, level),
         alpha0=alpha0,
         alpha0_lacks=lacks,
         overdispersion=test,
@@ -278,14 +278,11 @@ class _Joined:
     def truth(self) -> Array | None:
         return np.asarray(self.items["truth"], float) if "truth" in self.items else None
 
-    def votes_used(self) -> VoteTable:
-        """The votes on the items used, these numbered in the order of ``X``."""
-        place = np.where(self.used, np.cumsum(self.used) - 1, -1)
-        item = place[self.row[self.table.item]]
-        here, table = item >= 0, self.table
-        return replace(
-            table, items=self.X.index, item=item[here], annotator=table.annotator[here], positive=table.positive[here]
-        )
+    def votes_on(self, which: NDArray[np.bool_]) -> Who:
+        """The votes on some of the items, these numbered in their order."""
+        item = np.where(which, np.cumsum(which) - 1, -1)[self.row[self.table.item]]
+        here = item >= 0
+        return Who(item[here], self.table.annotator[here], self.table.positive[here])
 
     def told(self) -> tuple[pd.DataFrame, Array, Array, pd.DataFrame | None] | None:
         """Features, votes and truth of the items used, and of those that have all features, a true label and no vote.
@@ -297,10 +294,9 @@ class _Joined:
         n = len(self.features)
         which = self.used | ((self.items["status"] == "no votes").to_numpy() & ~np.isnan(self.truth))
         which[:n] &= ~self.features.isna().any(axis=1).to_numpy()
-        item = np.where(which, np.cumsum(which) - 1, -1)[self.row[self.table.item]]
-        votes = pd.DataFrame({"item": item, "annotator": self.table.annotator, "label": self.table.positive.astype(int)})
-        votes = votes[item >= 0]
-        several = len(votes["annotator"].unique()) >= FEW and votes["label"].any()
+        item, annotator, positive = self.votes_on(which)
+        votes = pd.DataFrame({"item": item, "annotator": annotator, "label": positive.astype(int)})
+        several = len(np.unique(annotator)) >= FEW and positive.any()
         return self.features[which[:n]], self._count(which), self.truth[which], votes if several else None
 
 
@@ -364,13 +360,10 @@ def _comparison(data: _Joined, rng: np.random.Generator) -> tuple[pd.DataFrame |
     if np.ptp(data.truth[known]) == 0:
         lacks = "negative" if data.truth[known[0]] else "positive"
         return None, f"a comparison takes true labels of both classes; of items used none is of the {lacks} one"
-    known = np.sort(rng.permutation(known)[: rivals.MOST_ITEMS])
-    place = np.full(len(data.items), -1)
-    place[known] = np.arange(len(known))
-    item = place[data.row[data.table.item]]
-    here, X = item >= 0, data.X.loc[data.items.index[known]]
+    chosen = np.zeros(len(data.items), bool)
+    chosen[rng.permutation(known)[: rivals.MOST_ITEMS]] = True
     try:
-        answer = rivals.compare(X, data.truth[known], item[here], data.table.annotator[here], data.table.positive[here], rng)
+        answer = rivals.compare(data.X.loc[data.items.index[chosen]], data.truth[chosen], data.votes_on(chosen), rng)
     except ValueError as error:
         return None, f"no comparison with other ways to make labels: on part of the items {error}"
     return answer, "" if rivals.has_crowd_kit() else (
@@ -379,16 +372,7 @@ def _comparison(data: _Joined, rng: np.random.Generator) -> tuple[pd.DataFrame |
 
 
 def _counted(data: _Joined) -> dict[str, int]:
-    status, table = data.items["status"].value_counts(), data.table
-    return {
-        "votes read": table.n_rows,
-        "missing votes": table.n_missing,
-        "repeated votes": table.n_repeats,
-        "votes used": int(data.counts.sum()),
-        "items": len(data.items),
-        "items used": len(data.X),
-        **{f"items with {what}": int(status.get(what, 0)) for what in ("no votes", "no features", "incomplete features")},
-        "annotators": len(table.annotators),
-        "annotators without a vote": table.n_silent,
-        "contradictory repeats": table.n_contradictions,
-    }
+    status = data.items["status"].value_counts()
+    items = {"items": len(data.items), "items used": len(data.X)}
+    items |= {f"items with {what}": int(status.get(what, 0)) for what in ("no votes", "no features", "incomplete features")}
+    return counted(data.table, int(data.counts.sum()), items)

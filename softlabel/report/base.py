@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from softlabel.labellers import LabellerFindings
+from softlabel.labellers import Finding, LabellerFindings
 from softlabel.report.parts import QUESTIONS, Headline, Interval
+from softlabel.tables import VoteTable
 from softlabel.validation import optional
 
 SCHEMA = "softlabel report 1"
@@ -26,14 +27,23 @@ def made_today(rng: np.random.Generator | int | None) -> dict[str, str]:
         number = version("softlabel")
     except PackageNotFoundError:  # run from its folder
         number = "unknown"
-    seed = (
-        str(rng)
-        if isinstance(rng, Integral)
-        else "none: other draws each time"
-        if rng is None
-        else "a generator of the caller"
-    )
+    seed = str(rng) if isinstance(rng, Integral) else "a generator of the caller"
+    seed = "none: other draws each time" if rng is None else seed
     return {"date": date.today().isoformat(), "version": number, "seed": seed}
+
+
+def counted(table: VoteTable, used: int, items: dict[str, int]) -> dict[str, int]:
+    """What there was, and what became of it."""
+    return {
+        "votes read": table.n_rows,
+        "missing votes": table.n_missing,
+        "repeated votes": table.n_repeats,
+        "votes used": used,
+        **items,
+        "annotators": len(table.annotators),
+        "annotators without a vote": table.n_silent,
+        "contradictory repeats": table.n_contradictions,
+    }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,9 +110,14 @@ class Report(ABC):
         """A paragraph for the methods section of a paper."""
 
     @property
+    def found(self) -> tuple[Finding, ...]:
+        """What was found of annotators and features."""
+        return self.findings.findings if self.findings else ()
+
+    @property
     def kinds(self) -> set[str]:
-        """Kinds of what was found of annotators and features."""
-        return set(self.findings.kinds()) if self.findings else set()
+        """Kinds of these."""
+        return {finding.kind for finding in self.found}
 
     @property
     def set_aside(self) -> tuple[str, ...]:
@@ -146,7 +161,6 @@ class Report(ABC):
 
         An infinite number is "inf", and one that is not known None.
         """
-        found = self.findings.findings if self.findings else ()
         return {
             "schema": SCHEMA,
             "kind": self.kind,
@@ -156,7 +170,7 @@ class Report(ABC):
             "details": list(self.details),
             "warnings": list(self.warnings),
             "set_aside": list(self.set_aside),
-            "findings": [{name: _plain(value) for name, value in finding._asdict().items()} for finding in found],
+            "findings": [{name: _plain(value) for name, value in finding._asdict().items()} for finding in self.found],
             "numbers": _rows(self.table()),
             "tables": {name: _rows(frame) for name, frame in self._tables().items()},
             "methods": self.methods,

@@ -1,6 +1,5 @@
 """What to do next: what costs nothing, and what the same money buys as votes, items or true labels."""
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Literal
 
@@ -8,13 +7,12 @@ import numpy as np
 import pandas as pd
 
 from softlabel.efficiency import pooled_efficiency
-from softlabel.report.parts import Interval
+from softlabel.report.parts import SMALLEST, Interval
 from softlabel.validation import Array
 
 Purchase = Literal["more votes", "more items", "true labels", "either", "none"]
 VOTE, ITEMS, LABELS = "one more vote an item", "new items for the same money", "true labels for the same money"
 BUYS: dict[str, Purchase] = {VOTE: "more votes", ITEMS: "more items", LABELS: "true labels"}
-SMALLEST = 1e-9  # alpha0 of votes that always agree
 
 
 def weighted_efficiency(m: Array, alpha0: float) -> float:
@@ -41,13 +39,6 @@ def _ceiling(promised: float, equal: float) -> float:
     return np.inf if equal >= promised else 1 / (1 / max(equal, SMALLEST) - 1 / promised)
 
 
-def _corners(alpha0: Interval, equal: Interval | None) -> Iterator[tuple[float, float]]:
-    """The estimates, and all ends of their intervals together."""
-    equal = equal or Interval(np.inf, np.inf, np.inf)
-    yield alpha0.value, equal.value
-    yield from product(alpha0[1:], equal[1:])
-
-
 def gains(
     m: Array,
     alpha0: Interval,
@@ -70,8 +61,9 @@ def gains(
     """
     efficiency = weighted_efficiency if weighted else pooled_efficiency
     new_items = 1 + 1 / (cost_item / cost_vote + m.mean())
+    equal = equal or Interval(np.inf, np.inf, np.inf)
     columns = []
-    for given, e in _corners(alpha0, equal):
+    for given, e in [(alpha0.value, equal.value), *product(alpha0[1:], equal[1:])]:
         known = not np.isnan(given)
         a = given if known else np.inf
         promised, more = len(m) * efficiency(m, a), len(m) * efficiency(m + 1, a)

@@ -61,12 +61,10 @@ def unmarked(labels: dict[str, Any], marks: list[object], notes: list[str]) -> d
     out = dict(labels)
     for name, column in labels.items():
         code, different = pd.factorize(column)
-        means = np.array([[_is_meant(label, mark) for mark in marks] for label in different], bool).reshape(
-            len(different), len(marks)
-        )
-        found |= set(np.flatnonzero(means.any(axis=0)).tolist())
-        none = means.any(axis=1)
-        out[name] = column.mask(np.append(none, False)[code]) if none.any() else column
+        meant = [{k for k, mark in enumerate(marks) if _is_meant(label, mark)} for label in different]
+        found.update(*meant)
+        if any(meant):
+            out[name] = column.mask(np.array([bool(those) for those in meant] + [False])[code])
     if nowhere := [mark for k, mark in enumerate(marks) if k not in found and str(mark) not in EMPTY]:
         notes.append(f"No label is {listed(nowhere)}, which missing names.")
     return out

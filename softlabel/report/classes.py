@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.tables import NUMBERS, ROLES, VoteTable, read_votes, where
+from softlabel.tables import NUMBERS, VoteTable, read_votes, where
 from softlabel.validation import listed, same
 
 MOST = 50  # classes
@@ -21,15 +21,13 @@ DOUBTFUL = re.compile(r"none|n/?a|not applicable|-1(\.0)?")  # and those that ma
 
 
 def cells(votes: pd.DataFrame) -> list[Any]:
-    """The columns that hold labels: that of a long table, or one for each annotator."""
-    long = [name for name in ROLES["label"] if name in votes.columns]
-    roles = sum(any(name in votes.columns for name in names) for names in ROLES.values())
-    return long if long and roles > 1 else [name for name in votes.columns if name not in ROLES["item"]]
+    """The columns of a tidy table that hold labels: that of a long one, or one for each annotator."""
+    return ["label"] if {"annotator", "label"} <= set(votes.columns) else [name for name in votes.columns if name != "item"]
 
 
 def labels_of(votes: pd.DataFrame) -> "pd.Series[int]":
     """The different labels and how many votes each has, most first."""
-    if not isinstance(votes, pd.DataFrame) or not votes.columns.is_unique or not votes.size:
+    if not votes.size:
         return pd.Series(dtype=int)  # read_votes says what is wrong
     counted = pd.concat([votes[name].astype(object).value_counts() for name in cells(votes)])
     counts: pd.Series[int] = counted.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")

@@ -9,10 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softlabel.report.cells import is_text
+from softlabel.tables import ROLES
 from softlabel.validation import listed, same
 
-# Names of columns without capitals, blanks and signs; those of the first lines need no remark.
-USUAL = {"item": ("item", "task"), "annotator": ("annotator", "worker"), "label": ("label",)}
+# Names of columns without capitals, blanks and signs; those of softlabel.tables need no remark.
 ALIASES = {
     "item": ("itemid", "taskid", "unit", "unitid", "hitid", "assignmenttaskid", "example", "exampleid", "questionid"),
     "annotator": (
@@ -21,6 +21,7 @@ ALIASES = {
     ),
     "label": ("answer", "response", "vote", "choice", "annotation", "judgment", "judgement"),
 }
+KNOWN = {role: ROLES[role] + aliases for role, aliases in ALIASES.items()}
 ANSWERS = re.compile("(?:answer|output)[.:].+", re.IGNORECASE)  # of Mechanical Turk and of Toloka
 TOTALS = re.compile(
     "((n|num|number|count|sum|total)?(of)?(total|sum|all|votes?|voters|annotators|raters|labels|ratings|annotations|answers)"
@@ -54,20 +55,15 @@ def must_be_there(exclude: Sequence[Hashable], frames: list[pd.DataFrame]) -> No
             raise ValueError(f"exclude: there is no column {name!r}; columns are {listed(columns)}")
 
 
-def without(frame: pd.DataFrame, exclude: Sequence[Hashable]) -> pd.DataFrame:
-    """A column that is to be left out may be in either table."""
-    return frame.drop(columns=[column for column in exclude if column in frame.columns])
-
-
 def find_column(frame: pd.DataFrame, role: str, given: Hashable, name: str) -> Hashable:
     """The column of a role, as it was named or by the names that are common for it; None if there is none."""
     if given is not None:
         return names([given], role, frame, name)[0]
-    if role == "item" and plain(frame.index.name) in USUAL[role] + ALIASES[role]:  # a column called task is something else
+    if role == "item" and plain(frame.index.name) in KNOWN[role]:  # a column called task is something else
         return None
     if name == "features" and "item" in frame.columns:  # and a task may be a feature
         return "item"
-    known = [column for column in frame.columns if plain(column) in USUAL[role] + ALIASES[role]]
+    known = [column for column in frame.columns if plain(column) in KNOWN[role]]
     if role == "item" and not known and "annotation_id" in frame.columns:  # of Label Studio
         known = [column for column in frame.columns if column == "id"]
     if role == "label" and not known:

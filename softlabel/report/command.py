@@ -4,36 +4,18 @@ import argparse
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 from softlabel.report.analysis import analyse_votes
+from softlabel.report.texts import resource
 
-OPTIONS = (  # handed on
-    *("positive", "truth", "columns", "exclude", "item", "annotator", "label", "count_columns", "missing"),
-    *("repeats", "cost_item", "cost_vote", "cost_truth", "level", "pseudonyms"),
-)
-EXAMPLE = """
-example:
-  softlabel report --votes votes.csv --features features.csv --positive malignant -o report.html
-
-  votes.csv             features.csv
-  item,annotator,label  item,size,shape
-  a1,Ann,malignant      a1,2.5,0.1
-  a1,Bob,benign         a2,1.5,-0.3
-  a2,Ann,benign         ...
-
-A table of votes may also be wide: an item in each row, an annotator in each column; or counts of votes (--counts). Columns
-of long tables are known by the names that common tools give them (task_id, worker_id, answer, ...), or are named by --item,
---annotator and --label. Files may be CSV with commas, semicolons or tabs, JSON (a list of records) or Parquet; both tables may
-be one file. Empty cells and NA are missing. Lines in error messages count from 1, the header.
-
-exit status: 0 if the report was written, 2 if a file or an argument is not valid.
-"""
+OWN = {"command", "run", "quiet", "votes", "features", "seed", "output", "items", "json"}  # all other options are handed on
 
 
 def report(arguments: argparse.Namespace) -> None:
     """Read two files, write one."""
     _must_be_writable(arguments)
-    options = {name: getattr(arguments, name) for name in OPTIONS}
+    options = {name: value for name, value in vars(arguments).items() if name not in OWN}
     found = analyse_votes(arguments.votes, arguments.features, **options, rng=arguments.seed)
     try:
         found.save(arguments.output)
@@ -78,10 +60,11 @@ def parser() -> argparse.ArgumentParser:
         "report",
         help="what a table of votes is worth",
         description="From votes and features to a report, one HTML file.",
-        epilog=EXAMPLE,
+        epilog=resource("command.txt"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = command.add_argument
+    several: dict[str, Any] = {"nargs": "+", "default": ()}
     add("--votes", required=True, metavar="FILE", help="votes: item, annotator, label, or a wide table, item first")
     add(
         "--features",
@@ -91,19 +74,12 @@ def parser() -> argparse.ArgumentParser:
     add("--positive", metavar="LABEL", help="the label of the positive class; needed with features")
     add("--truth", metavar="COLUMN", help="column of the features: true labels of items drawn at random, else empty")
     add("--columns", nargs="+", metavar="COLUMN", help="columns of the features to use (all)")
-    add("--exclude", nargs="+", default=(), metavar="COLUMN", help="columns of either file to leave out")
+    add("--exclude", **several, metavar="COLUMN", help="columns of either file to leave out")
     add("--item", metavar="COLUMN", help="column of the items, in both files (item, task_id, ...)")
     add("--annotator", metavar="COLUMN", help="column of the annotators (annotator, worker_id, ...)")
     add("--label", metavar="COLUMN", help="column of the labels (label, answer, ...)")
-    add(
-        "--counts",
-        nargs="+",
-        default=(),
-        metavar="LABEL",
-        dest="count_columns",
-        help="columns that count the votes for a label",
-    )
-    add("--missing", nargs="+", default=(), metavar="LABEL", help="labels that say that there is none, such as unsure")
+    add("--counts", **several, metavar="LABEL", dest="count_columns", help="columns that count the votes for a label")
+    add("--missing", **several, metavar="LABEL", help="labels that say that there is none, such as unsure")
     add("--repeats", choices=["first", "keep"], default="first", help="further votes of an annotator on an item (%(default)s)")
     add("--cost-item", type=float, default=1.0, metavar="PRICE", help="price of an item, in the unit of --cost-vote (1)")
     add("--cost-vote", type=float, default=1.0, metavar="PRICE", help="price of a vote (1)")

@@ -1,5 +1,8 @@
 """Figures of a report: each with a text that says what to see, and a caption."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib
@@ -16,17 +19,7 @@ from softlabel.validation import Array
 if TYPE_CHECKING:
     from softlabel.report.result import VoteReport
 
-STYLE: Any = {
-    "svg.fonttype": "path",
-    "svg.hashsalt": "softlabel",
-    "font.family": "DejaVu Sans",
-    "font.size": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-}
+STYLE: Any = matplotlib.rc_params_from_file(str(files("softlabel.report") / "figures.mplstyle"), use_default_template=False)
 BLUE, RED, GREEN = "#0072B2", "#D55E00", "#009E73"
 WIDTH = 5.0  # inches: on a telephone its text can still be read
 MOST_ANNOTATORS = 30
@@ -41,9 +34,12 @@ class Picture(NamedTuple):
     caption: str
 
 
-def _axes(height: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    return figure, figure.subplots()
+@contextmanager
+def _axes(height: float) -> Iterator[tuple[Figure, Axes]]:
+    """A figure to draw in, in the style of all."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        yield figure, figure.subplots()
 
 
 def worth(report: "VoteReport") -> Picture:
@@ -52,8 +48,7 @@ def worth(report: "VoteReport") -> Picture:
     grid = np.arange(1, max(2 * m, 10) + 1)
     unknown = bool(report.alpha0_lacks)
     value, low, high = ([pooled_efficiency(np.array([k]), np.inf if np.isnan(a) else a) for k in grid] for a in report.alpha0)
-    with matplotlib.rc_context(STYLE):
-        figure, ax = _axes(3.4)
+    with _axes(3.4) as (figure, ax):
         label = "whatever alpha0 is" if unknown else f"{100 * report.level:g}% interval"
         ax.fill_between(grid, low, high, color=BLUE, alpha=0.2, linewidth=0, label=label)
         if not unknown:
@@ -92,8 +87,7 @@ def reliability(report: "VoteReport") -> Picture:
     groups = report.calibration
     expected, observed, error = (groups[c] / groups["votes"] for c in ("expected", "observed", "stderr"))
     ends = np.clip([observed - Z * error, observed + Z * error], 0, 1)
-    with matplotlib.rc_context(STYLE):
-        figure, ax = _axes(3.2)
+    with _axes(3.2) as (figure, ax):
         ax.axline((0, 0), slope=1, color="0.4", linestyle=":")
         _bars(ax, expected, observed, ends, "o", BLUE, "votes")
         true = true_shares(report)
@@ -134,8 +128,7 @@ def true_shares(report: "VoteReport") -> pd.DataFrame:
 def histogram(report: "VoteReport") -> Picture:
     """Items by their positive votes, beside two models."""
     table = report.histogram
-    with matplotlib.rc_context(STYLE):
-        figure, ax = _axes(2.8)
+    with _axes(2.8) as (figure, ax):
         ax.bar(table.index, table["observed"], width=0.7, color="0.85", edgecolor="0.5", label="your items")
         ax.plot(table.index, table["expected"], "o-", color=BLUE, markersize=4, label="the model")
         ax.plot(table.index, table["independent votes"], "s--", color=RED, markersize=4, label="independent votes")
@@ -161,10 +154,9 @@ def annotators(frame: pd.DataFrame) -> Picture | None:
     shown_rows = frame if len(frame) <= MOST_ANNOTATORS else pd.concat([frame[: MOST_ANNOTATORS - 10], frame[-10:]])
     accused = (shown_rows["finding"] != "").to_numpy()
     y, x, reach = np.arange(len(shown_rows))[::-1], shown_rows["slope"].to_numpy(), Z * shown_rows["slope error"].to_numpy()
-    drawable = get_font(findfont(STYLE["font.family"])).get_charmap()
+    drawable = get_font(findfont(STYLE["font.family"][0])).get_charmap()
     strange = [str(name) for name in shown_rows.index if not {ord(letter) for letter in str(name)} <= drawable.keys()]
-    with matplotlib.rc_context(STYLE):
-        figure, ax = _axes(1.1 + 0.21 * len(shown_rows))
+    with _axes(1.1 + 0.21 * len(shown_rows)) as (figure, ax):
         for at, mark in ((0, ":"), (1, "-")):
             ax.axvline(at, color="0.5", linestyle=mark, linewidth=1)
         for which, colour, marker, label in (
@@ -202,8 +194,7 @@ def _short(name: object, strange: list[str]) -> str:
 def doubt(items: pd.DataFrame) -> Picture:
     """How sure the model of Dawid and Skene is of items."""
     values = 100 * items["doubt"].dropna()
-    with matplotlib.rc_context(STYLE):
-        figure, ax = _axes(2.6)
+    with _axes(2.6) as (figure, ax):
         ax.hist(values, bins=list(np.arange(0, 101, 5)), color="0.85", edgecolor="0.5")
         ax.set(xlabel="doubt about an item, %", ylabel="items", xlim=(0, max([55.0, *(values + 5)])))
     alt = (

@@ -29,8 +29,6 @@ class Source:
 
 def read(table: Any, name: str) -> Source:
     """A pandas frame as it is, a frame of another library, or a file; ``name`` is the argument's."""
-    if isinstance(table, pd.DataFrame):
-        return Source(table)
     if not isinstance(table, str | PathLike):
         frame = as_pandas(table)
         if not isinstance(frame, pd.DataFrame):
@@ -96,7 +94,8 @@ def _from_text(path: Path, data: bytes, name: str) -> Source:
     first = next(iter(data[:1_000_000].decode(encoding, "replace").splitlines()), "")
     if not first.strip():
         raise ValueError(f"{name}: {path} cannot be read as a table: its first line, with the names of columns, is empty")
-    separator = max(SEPARATORS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
+    heads = {mark: next(csv.reader([first], delimiter=mark), []) for mark in SEPARATORS}
+    separator = max(SEPARATORS, key=lambda mark: len(heads[mark]))
     form: dict[str, Any] = {"sep": separator, "encoding": encoding, "dtype": str, "skipinitialspace": True}
     try:
         frame = pd.read_csv(path, **form, keep_default_na=False, na_values=EMPTY, skip_blank_lines=False)
@@ -104,8 +103,8 @@ def _from_text(path: Path, data: bytes, name: str) -> Source:
         raise ValueError(f"{name}: {path} cannot be read as a table in text: {_in_words(str(error))}") from None
     if not isinstance(frame.index, pd.RangeIndex):
         raise ValueError(f"{name}: {path} has lines with more cells than there are names in the first")
-    if len(frame.columns) != len(set(next(csv.reader([first], delimiter=separator), []))):
-        names = pd.Index(next(csv.reader([first], delimiter=separator)))
+    names = pd.Index(heads[separator])
+    if len(frame.columns) != names.nunique():
         raise ValueError(f"{name}: {path} has more than one column named {names[names.duplicated()][0]!r}")
     _labelled(frame, path, "line", 2)
     blank = frame.isna().all(axis=1)

@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import betainc
 
-from softlabel.report.parts import Interval
+from softlabel.report.parts import SMALLEST, Interval
 from softlabel.validation import Array
 
-SMALLEST = 1e-9  # alpha0 of votes that always agree
-LARGEST = 1e9  # and of independent ones, whose items have tau as their own probability
+LARGEST = 1e9  # alpha0 of independent votes, whose items have tau as their own probability
 
 
 def given_votes(counts: Array, tau: Array, alpha0: float) -> Array:

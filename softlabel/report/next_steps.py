@@ -2,49 +2,29 @@
 
 from typing import TYPE_CHECKING
 
-from softlabel.labellers import LabellerFindings
+from softlabel.labellers import Finding
 from softlabel.report.parts import BOOK, CHAPTER, shown
+from softlabel.report.texts import texts
 from softlabel.validation import listed
 
 if TYPE_CHECKING:
     from softlabel.report.result import VoteReport
 
-ASK = (
-    "Have some 50 items, drawn at random (choose_for_truth), labelled by somebody who knows: nothing else tells whether the "
-    "mean is right."
-)
-NO_SIGN = (
-    "Buy nothing of this kind. Look at ten items with the annotators: is the question clear, and do the labels in the table "
-    "mean what they meant? Otherwise more items would be needed to see anything."
-)
-MEND = {  # what to do about a finding, for nothing
-    "contradiction": "Ask both sides what they answered; a few true labels of items on which they differ say who is right.",
-    "reversed": "Ask {who} about the labels; turn those votes round if they were reversed, or leave them out.",
-    "guessing": "Leave out the votes of {who}.",
-    "leans": "Ask {who} which question was answered, and leave those votes out if it was another.",
-    "copies": "Count {who} as one annotator: keep the votes of one of them.",
-    "asked again": "Use the first votes of every item alone, or weights 1 / phi: fit_dirichlet_multinomial has them built in.",
-    "vote as feature": "Leave out the feature {feature}, which is a vote.",
-    "consensus as feature": "Leave out the feature {feature}, which knows the votes.",
-    "feature of one": "Find out where the feature {feature} comes from; leave it out if it was made of votes.",
-    "repeated items": "Keep one of the items that are copies of each other, with all their votes.",
-    "square missing": "Add the square of {feature} to the features.",
-    "guesses by all": "Ask annotators to skip an item rather than guess, and say so by an answer of its own.",
-}
 # After these no advice to buy anything can be relied on, until the table has been mended.
-MEND_FIRST = {"no sign", *MEND} - {"leans", "square missing", "guesses by all"}
+MEND_FIRST = {"no sign", "contradiction", "reversed", "guessing", "copies", "asked again", "repeated items"}
+MEND_FIRST |= {"vote as feature", "consensus as feature", "feature of one"}
 
 
 def next_steps(report: "VoteReport") -> str:
     if "no sign" in report.kinds:
-        return NO_SIGN
+        return str(texts()["buy nothing"])
     steps = list(report.remedies[:2])
     if not report.trusted:
         return " ".join([*steps, "Then make the report again; until then there is no advice to buy anything."])
     if report.worth:
         steps.append(f"Make one rule of votes and true labels: fit_votes_and_truth. {CHAPTER}#one-rule")
     elif not report.truth:
-        steps.append(ASK)
+        steps.append(texts()["ask"])
     return " ".join([*steps, _buy(report)])
 
 
@@ -55,12 +35,9 @@ def _buy(report: "VoteReport") -> str:
         return no_advice(report)
     by = zip(("votes add", "new items", "true labels"), frame.to_numpy())
     said = ", ".join(f"{how} {_gain(low, high)}{' of information' * (how == 'votes add')}" for how, (_, low, high) in by)
-    best = {
-        "either": "the data leave open which is best" if len(frame) > 2 else "the data leave open which is better",
-        "more votes": "at all ends of the intervals it is best to buy more votes",
-        "more items": "at all ends of the intervals it is best to buy more items",
-        "true labels": "at all ends of the intervals it is best to buy true labels",
-    }[report.advice]
+    best = f"at all ends of the intervals it is best to buy {report.advice}"
+    if report.advice == "either":
+        best = f"the data leave open which is {'best' if len(frame) > 2 else 'better'}"
     start = "For" if report.worth else "If the mean is right, for"
     return f"{start} the price of one more vote on each item {said}: {best}."
 
@@ -84,14 +61,14 @@ def _gain(low: float, high: float) -> str:
     return f"{low:,.1%} to {high:,.1%}" if f"{low:.1%}" != f"{high:.1%}" else f"{low:,.1%}"
 
 
-def mend(findings: LabellerFindings | None) -> tuple[str, ...]:
+def mend(found: tuple[Finding, ...]) -> tuple[str, ...]:
     """What to do about what was found of annotators and features, in a sentence for each kind, or each set of copyists."""
-    said, found = [], findings.findings if findings else ()
+    said, advice = [], texts()["mend"]
     for one in found:
         alike = [one] if one.kind == "copies" else [other for other in found if other.kind == one.kind]
         who = [name for finding in alike for name in finding.who]
-        if one.kind in MEND and (who or "{who}" not in MEND[one.kind]):
-            said.append(MEND[one.kind].format(who=listed(who), feature=listed([finding.feature for finding in alike])))
+        if one.kind in advice and (who or "{who}" not in advice[one.kind]):
+            said.append(advice[one.kind].format(who=listed(who), feature=listed([finding.feature for finding in alike])))
     return tuple(dict.fromkeys(said))
 
 
@@ -107,7 +84,7 @@ def remedies(report: "VoteReport") -> tuple[str, ...]:
         found.append(
             "Look at some items with a true label: are labels of one kind reversed, or is the positive class the wrong one?"
         )
-    found += mend(report.findings)
+    found += mend(report.found)
     if report.use_weights:
         gain = report.gain_of_weights
         ends = "" if report.alpha0_lacks else f" ({gain.low:.0%} to {gain.high:.0%})"

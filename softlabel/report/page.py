@@ -1,7 +1,6 @@
 """A report on votes as HTML: a fragment for notebooks, or a page that needs no other file."""
 
 from html import escape
-from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -12,7 +11,6 @@ from softlabel.report.html import estimates, figure, in_percents, linked, listin
 from softlabel.report.next_steps import no_advice
 from softlabel.report.parts import (
     BOOK,
-    CHAPTER,
     QUESTIONS,
     Interval,
     equal_number,
@@ -21,6 +19,7 @@ from softlabel.report.parts import (
     shown,
     to_decimals,
 )
+from softlabel.report.texts import resource, texts
 from softlabel.validation import several
 
 if TYPE_CHECKING:
@@ -33,25 +32,20 @@ FIRST = 10  # items to look at
 
 def page(report: "Report") -> str:
     """A whole document."""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>Report on votes</title>\n'
-        "<style>:root { color-scheme: light dark; } body { margin: 1.5rem auto; max-width: 44rem; padding: 0 1rem; }\n"
-        "h1 { font-family: Charter, Cambria, 'DejaVu Serif', Georgia, serif; margin-bottom: 0.3rem; }</style>\n"
-        f"</head>\n<body>\n<main>\n<h1>Report on votes</h1>\n{fragment(report)}\n</main>\n</body>\n</html>\n"
-    )
+    return resource("page.html").replace("{report}", fragment(report))
 
 
 def fragment(report: "Report") -> str:
     """What goes into a page or under a cell; every text of the user's is escaped."""
-    css = files("softlabel.report").joinpath("report.css").read_text(encoding="utf-8")
-    sections = _of_agreement(cast("AgreementReport", report)) if report.kind == "votes" else _of(cast("VoteReport", report))
-    sections |= {
+    sections = {
+        "In short": _short(report),
+        "Reasons for doubt": _doubts(report),
+        **(_of_agreement(cast("AgreementReport", report)) if report.kind == "votes" else _of(cast("VoteReport", report))),
         "What was read": _counts(report) + listing(report.set_aside),
         "For the methods section": note("To be pasted into a paper.") + f"<blockquote>{escape(report.methods)}</blockquote>",
     }
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{content}\n</section>" for title, content in sections.items())
-    return f'<style>{css}</style>\n<div class="softlabel-report">\n{_made(report)}\n{body}\n</div>'
+    return f'<style>{resource("report.css")}</style>\n<div class="softlabel-report">\n{_made(report)}\n{body}\n</div>'
 
 
 def _made(report: "Report") -> str:
@@ -76,8 +70,6 @@ def _doubts(report: "Report") -> str:
 def _of(report: "VoteReport") -> dict[str, str]:
     """Sections of votes with features."""
     return {
-        "In short": _short(report),
-        "Reasons for doubt": _doubts(report),
         "What to do next": _next(report),
         "What the votes are worth": _worth(report),
         "Items to look at again": _items(report),
@@ -95,13 +87,7 @@ def _of_agreement(report: "AgreementReport") -> dict[str, str]:
     confusion = report.confusion.reset_index()
     confusion.index = pd.Index(confusion.pop("annotator"), name="annotator")
     return {
-        "In short": _short(report),
-        "Reasons for doubt": _doubts(report),
-        "Items to look at again": note(
-            "The model of Dawid and Skene (1979) weighs the votes on an item by how well each annotator agrees with all "
-            "others elsewhere. Doubt: the probability that the likeliest label is wrong, if the model holds. Next vote: "
-            "the probability that one more vote agrees with that label."
-        )
+        "Items to look at again": note(texts()["items by Dawid and Skene"])
         + figure(figures.doubt(report.items))
         + table(in_percents(first, ["doubt", "next vote"]), "Items in most doubt")
         if report.compared
@@ -171,13 +157,7 @@ def _worth(report: "VoteReport") -> str:
         "the same with weights 1 / phi": _in_two(report.weighted, lacks),
         "true labels that all votes are worth": _in_two(report.promised, lacks),
     }
-    explained = (
-        "Alpha0 says how much of their own annotators bring to an item beyond its features: 0 is one opinion repeated, so "
-        "that more votes add nothing; large is each vote independent. It is no mark of good annotators. "
-        f"{BOOK}paper/03_group_labels.html A vote is counted in true labels that would give as good a rule. "
-        f"{BOOK}paper/05_relative_efficiency.html"
-    )
-    out = _by_truth(report) + note(explained)
+    out = _by_truth(report) + note(texts()["alpha0"])
     out += estimates(rows, f"If the mean of the votes is right: with {100 * report.level:g}% intervals")
     if lacks:
         out += note(f"No interval can be had for alpha0, because {lacks}. {BOOK}beyond/07_small_samples.html")
@@ -206,13 +186,8 @@ def _by_truth(report: "VoteReport") -> str:
     rows |= {name: _in_two(to_decimals(estimate)) for name, estimate in mean.items()}
     if len(report.fit.coef) == 2:
         rows["tilt (right: 0)"] = "0", "one feature"
-    return estimates(rows, f"By {several(worth.n_truths, 'true label')}, with {100 * report.level:g}% intervals") + note(
-        "Lean: how much larger the log-odds of the truth are than those of the votes, where votes are in doubt. Scale: votes "
-        "are too extreme if it is below 1, too timid if above. Tilt: how differently nature and annotators weigh the "
-        "features. Lean and tilt make the floor, which no number of votes takes away. True labels must be those of items "
-        "drawn at random. "
-        f"{CHAPTER}#lean-scale-tilt"
-    )
+    caption = f"By {several(worth.n_truths, 'true label')}, with {100 * report.level:g}% intervals"
+    return estimates(rows, caption) + note(texts()["lean, scale and tilt"])
 
 
 def _items(report: "VoteReport") -> str:
@@ -225,14 +200,7 @@ def _items(report: "VoteReport") -> str:
     contested = by_need[FIRST:].sort_values("disagreement", ascending=False, kind="stable")
     chances = columns[2:]
     return (
-        note(
-            "Posterior: the probability of the positive class by the features alone. Given votes: the probability that one "
-            "more vote is positive, by features and votes together: (alpha0 tau + s) / (alpha0 + m), where tau is the "
-            "posterior and s of m votes are positive; low and high over the interval of alpha0. If the truth is like one "
-            "more vote, it is the probability of the truth. Doubt: the probability that most of ever more votes would not "
-            "be what now looks likelier. Disagreement: the probability that two more votes differ, which more votes do "
-            "not mend. All items are in the table of items (report.items, --items)."
-        )
+        note(texts()["items"])
         + table(in_percents(by_need.head(FIRST), chances), "Label these again first: one more vote tells most about them")
         + table(in_percents(contested.head(FIRST), chances), "The most contested of the others: annotators are divided")
     )
@@ -252,11 +220,7 @@ def _annotators(report: "Report") -> str:
     return (
         out
         + table(in_percents(shown_columns, shares), "Annotators, those first of whom something was found")
-        + note(
-            "Beside each share stands what interchangeable annotators would have on the same items. Slope: how the votes "
-            "follow what features and the others predict; 1 is like the others, 0 not at all, below 0 against them. "
-            f"{BOOK}practice/labellers.html"
-        )
+        + note(texts()["annotators"])
     )
 
 
@@ -284,13 +248,11 @@ def _coefficients(report: "VoteReport") -> str:
         return table(few, f"The largest of {len(report.coefficients):,} coefficients, shrunk by a penalty") + note(
             "Without errors and intervals: those of a penalised fit hold nothing."
         )
+    change = f"Change of the log-odds of {report.positive!r} for one unit of a feature"
     log_odds = "Log-odds: 0 is a probability of one half, 1 of 73%, 2 of 88%."
     if report.separation != "none":
-        return table(
-            report.coefficients, f"Change of the log-odds of {report.positive!r} for one unit of a feature, by Firth's method"
-        ) + note(
-            f"{log_odds} Intervals are those of the penalised likelihood, z is the signed root of its ratio at 0, and stderr "
-            "is that of the model: where the likelihood is far from normal, as here, the three do not go together."
+        return table(report.coefficients, f"{change}, by Firth's method") + note(
+            f"{log_odds} {texts()['coefficients by Firth']}"
         )
     two_way = "t" in report.coefficients
     over = "over items and annotators" if two_way else "over items"
@@ -299,13 +261,11 @@ def _coefficients(report: "VoteReport") -> str:
         if two_way
         else "They say nothing about annotators other than these."
     )
-    return table(
-        report.coefficients, f"Change of the log-odds of {report.positive!r} for one unit of a feature, with errors {over}"
-    ) + note(f"{log_odds} Errors and intervals are {over}. {others} {BOOK}beyond/06_correlated_errors.html")
+    return table(report.coefficients, f"{change}, with errors {over}") + note(
+        f"{log_odds} Errors and intervals are {over}. {others} {BOOK}beyond/06_correlated_errors.html"
+    )
 
 
 def _comparison(comparison: pd.DataFrame) -> str:
-    return table(comparison, "Logistic rules trained on each kind of label, judged by the truth of items held out") + note(
-        "More than pooled: the log-loss beyond that of pooled votes, with the standard error of the difference. Labels right: "
-        "how many of the made labels themselves are true."
-    )
+    caption = "Logistic rules trained on each kind of label, judged by the truth of items held out"
+    return table(comparison, caption) + note(texts()["comparison"])

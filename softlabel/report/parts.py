@@ -265,6 +265,6 @@ def worth(
     """What the true labels say that the votes are worth; None without a true label."""
     if np.isnan(y).all():
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruthWarning)  # its reservations are said in the report, and so is separation
+    # Its reservations are said in the report, and so is separation.
+    with warnings.catch_warnings(action="ignore", category=TruthWarning):
         return worth_of_votes(X.to_numpy(), counts, y, votes=votes, level=level, rng=rng)

@@ -10,10 +10,10 @@ import pandas as pd
 from softlabel.efficiency import pooled_efficiency
 from softlabel.fits import LogisticFit
 from softlabel.overdispersion import OverdispersionTest
-from softlabel.report import buying, words
+from softlabel.report import buying, next_steps, words
 from softlabel.report.base import Report
-from softlabel.report.next_steps import MEND_FIRST, remedies
-from softlabel.report.parts import GoodnessOfFit, Headline, Interval, TruthTest, unlike
+from softlabel.report.next_steps import MEND_FIRST
+from softlabel.report.parts import GoodnessOfFit, Interval, TruthTest, unlike
 from softlabel.report.penalised import PenalisedFit
 from softlabel.worth import WorthOfVotes
 
@@ -228,25 +228,11 @@ class VoteReport(Report):
         most = (self._spent / min(self.min_items, len(self.used)) - self.cost_item) / self.cost_vote
         return buying.best_votes(self.alpha0, self.cost_item, self.cost_vote, np.floor(most))
 
-    @property
-    def remedies(self) -> tuple[str, ...]:
-        return remedies(self)
-
-    @cached_property
-    def headline(self) -> Headline:
-        return words.headline(self)
-
-    @cached_property
-    def details(self) -> tuple[str, ...]:
-        return words.details(self)
-
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        return words.warnings(self)
-
-    @property
-    def methods(self) -> str:
-        return words.methods(self)
+    remedies = cached_property(next_steps.remedies)
+    headline = cached_property(words.headline)
+    details = cached_property(words.details)
+    warnings = cached_property(words.warnings)
+    methods = cached_property(words.methods)
 
     @cached_property
     def set_aside(self) -> tuple[str, ...]:

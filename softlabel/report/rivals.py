@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from softlabel.labellers import dawid_skene
 from softlabel.patient import fit_patiently
+from softlabel.two_way import Who
 from softlabel.validation import Array
 
 FOLDS = 5
@@ -20,25 +21,24 @@ def has_crowd_kit() -> bool:
     return find_spec("crowdkit") is not None
 
 
-def glad(item: NDArray[np.intp], annotator: NDArray[np.intp], positive: NDArray[np.bool_], n: int) -> Array:
+def glad(who: Who, n: int) -> Array:
     """Probability of the positive class of each of n items by GLAD (Whitehill et al. 2009)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its libraries
+    with warnings.catch_warnings(action="ignore"):  # of its libraries
         from crowdkit.aggregation import GLAD  # optional, and slow to import
 
-        votes = pd.DataFrame({"task": item, "worker": annotator, "label": positive.astype(int)})
+        votes = pd.DataFrame({"task": who.item, "worker": who.annotator, "label": who.positive.astype(int)})
         table = GLAD(n_iter=100).fit_predict_proba(votes)
     return np.asarray(table.reindex(index=range(n), columns=[0, 1]).fillna(0)[1], float)
 
 
-def aggregate(item: NDArray[np.intp], annotator: NDArray[np.intp], positive: NDArray[np.bool_], n: int) -> dict[str, Array]:
-    """Probability of the positive class that each method gives each of n items, all with votes."""
-    m, s = np.bincount(item, minlength=n), np.bincount(item[positive], minlength=n)
+def aggregate(who: Who, counts: Array) -> dict[str, Array]:
+    """Probability of the positive class that each method gives each item, all with votes."""
+    yes, no = counts.T
     labels = {
-        "majority vote": np.where(2 * s == m, 0.5, 2 * s > m),
-        "Dawid-Skene": dawid_skene(item, pd.factorize(annotator)[0], (~positive).astype(int)).posterior[:, 0],
+        "majority vote": np.where(yes == no, 0.5, yes > no),
+        "Dawid-Skene": dawid_skene(who.item, pd.factorize(who.annotator)[0], (~who.positive).astype(int)).posterior[:, 0],
     }
-    return labels | {"GLAD": glad(item, annotator, positive, n)} if has_crowd_kit() else labels
+    return labels | {"GLAD": glad(who, len(counts))} if has_crowd_kit() else labels
 
 
 def held_out(X: pd.DataFrame, response: Array, fold: NDArray[np.intp]) -> tuple[Array, int]:
@@ -51,21 +51,14 @@ def held_out(X: pd.DataFrame, response: Array, fold: NDArray[np.intp]) -> tuple[
     return eta, separated
 
 
-def compare(
-    X: pd.DataFrame,
-    y: Array,
-    item: NDArray[np.intp],
-    annotator: NDArray[np.intp],
-    positive: NDArray[np.bool_],
-    rng: np.random.Generator,
-) -> pd.DataFrame:
+def compare(X: pd.DataFrame, y: Array, who: Who, rng: np.random.Generator) -> pd.DataFrame:
     """Log-loss and accuracy, on items held out, of logistic rules trained on pooled votes, on made labels and on the truth.
 
     The labels are made once, of the votes on all items: no method sees a true label or a feature, so nothing leaks but what
     the votes on an item that is held out say about its annotators.
     """
-    counts = np.column_stack([np.bincount(item[voted], minlength=len(y)) for voted in (positive, ~positive)])
-    made = aggregate(item, annotator, positive, len(y))
+    counts = np.column_stack([np.bincount(who.item[voted], minlength=len(y)) for voted in (who.positive, ~who.positive)])
+    made = aggregate(who, counts.astype(float))
     # A fit does not change when all counts are multiplied, so probabilities become counts of a million votes.
     trained = {"pooled votes": counts, **{name: np.rint(1e6 * np.column_stack([p, 1 - p])) for name, p in made.items()}}
     trained["true labels"] = np.column_stack([y, 1 - y])

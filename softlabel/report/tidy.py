@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softlabel.report.cells import WHOLE, find_label, ids, is_text, stripped, unmarked, with_numbers, with_points
+from softlabel.report.classes import cells
 from softlabel.report.columns import (
-    ALIASES,
-    USUAL,
+    KNOWN,
     find_column,
     is_in,
     must_be_annotators,
@@ -20,10 +20,9 @@ from softlabel.report.columns import (
     must_be_there,
     names,
     plain,
-    without,
 )
 from softlabel.report.files import Source, read
-from softlabel.tables import where
+from softlabel.tables import ROLES, where
 from softlabel.validation import listed, same
 
 UNKNOWN = "not known"  # who gave a vote that was only counted
@@ -67,7 +66,7 @@ def tidy(
             _leave_out_votes(known, own, columns, truth)
         _tidy_features(known, roles["item"], columns, truth, exclude, own)
         truth = _same_kind(voted, known, truth)
-    labels = voted.frame[["label"]] if "label" in voted.frame else voted.frame.drop(columns="item", errors="ignore")
+    labels = voted.frame[cells(voted.frame)]
     words = pd.Series(labels.to_numpy(object).ravel()).dropna().unique()
     _must_read_differently(voted.frame, labels, words)
     if positive is not None:
@@ -101,7 +100,7 @@ def _tidy_votes(
 
     The answer are the columns that hold votes, in a table that may have others.
     """
-    frame = without(_plain_frame(source.frame, "votes"), exclude)
+    frame = _plain_frame(source.frame, "votes").drop(columns=list(exclude), errors="ignore")
     marks: list[object] = [missing] if isinstance(missing, str) else list(missing)
     if len(counts):
         if len(marks):
@@ -122,7 +121,7 @@ def _tidy_votes(
             f"columns are {listed(frame.columns)}"
         )
     if len(found) == 3:
-        if guessed := [f"{c!r} is the {role}" for role, c in found.items() if given[role] is None and c not in USUAL[role]]:
+        if guessed := [f"{c!r} is the {role}" for role, c in found.items() if given[role] is None and c not in ROLES[role]]:
             source.notes.append(f"Columns of votes, by their names: {', '.join(guessed)}.")
         frame, labels = frame[list(found.values())].set_axis(list(found), axis=1), ["label"]
     else:
@@ -161,7 +160,7 @@ def _tidy_features(
     own: list[Hashable],
 ) -> None:
     """Features as :func:`softlabel.tables.read_features` takes them, with the truth if it is a column of theirs."""
-    frame = without(_plain_frame(source.frame, "features"), exclude)
+    frame = _plain_frame(source.frame, "features").drop(columns=list(exclude), errors="ignore")
     frame = _with_items(source, frame, find_column(frame, "item", item, "features"))
     others = [column for column in ("item", truth) if isinstance(column, Hashable) and column in frame.columns]
     features = (
@@ -241,8 +240,8 @@ def _plain_frame(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         raise ValueError(f"{name} has names of columns with several levels: give them one")
     if not frame.columns.is_unique:
         raise ValueError(f"{name} has more than one column named {frame.columns[frame.columns.duplicated()][0]!r}")
-    long = any(plain(column) in USUAL["label"] + ALIASES["label"] for column in frame.columns)
-    return frame.reset_index() if name == "votes" and long and frame.index.name in ("item", "task") else frame
+    long = any(plain(column) in KNOWN["label"] for column in frame.columns)
+    return frame.reset_index() if name == "votes" and long and frame.index.name in ROLES["item"] else frame
 
 
 def _with_items(source: Source, frame: pd.DataFrame, column: Hashable) -> pd.DataFrame:

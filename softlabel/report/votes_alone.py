@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from softlabel.labellers import compare_annotators, dawid_skene, examine_labellers
 from softlabel.report import words
 from softlabel.report.agreement import agreement, without_features
-from softlabel.report.base import Report
+from softlabel.report.base import Report, counted
 from softlabel.report.classes import read_classes, with_pseudonyms
 from softlabel.report.items import given_votes
-from softlabel.report.next_steps import MEND_FIRST, NO_SIGN, mend
+from softlabel.report.next_steps import MEND_FIRST, mend
 from softlabel.report.parts import BOOK, Headline, p_value, shown
+from softlabel.report.texts import texts
 from softlabel.report.tidy import Tables
-from softlabel.tables import VoteTable
 from softlabel.validation import Array, listed, same, several
 
 OF_FINDINGS = ["finding", "slope", "slope error", "lean", "lean error"]  # columns, of each annotator
@@ -61,13 +61,13 @@ class AgreementReport(Report):
 
     def _use(self) -> str:
         if "no sign" in self.kinds:
-            (chance,) = (f.pvalue for f in self.findings.findings if f.kind == "no sign")  # type: ignore[union-attr]
+            (chance,) = (f.pvalue for f in self.found if f.kind == "no sign")
             alpha = f"Krippendorff's alpha {shown(self.agreement.value)}, " if self.agreement else ""
             return (
                 "No: there is no sign that the labels mean anything, as annotators are not shown to agree more than by chance "
                 f"({alpha}{p_value(chance)})."
             )
-        grave = [f.text for f in self.findings.findings if f.kind in MEND_FIRST] if self.findings else []
+        grave = [f.text for f in self.found if f.kind in MEND_FIRST]
         agree = words.agreeing(self.agreement, self.agreement_lacks, self.level)
         return f"Not as they are. {grave[0]}" if grave else f"{agree} Votes cannot tell whether they are right."
 
@@ -79,7 +79,7 @@ class AgreementReport(Report):
 
     def _next(self) -> str:
         if "no sign" in self.kinds:
-            return NO_SIGN
+            return str(texts()["buy nothing"])
         doubtful = self.items[(self.items["doubt"] > 0.1) & self.compared].sort_values("relabel").index
         first = " ".join(self.remedies[:2])
         again = (
@@ -98,7 +98,7 @@ class AgreementReport(Report):
     @property
     def remedies(self) -> tuple[str, ...]:
         """What improves the table and costs nothing."""
-        return mend(self.findings)
+        return mend(self.found)
 
     @cached_property
     def details(self) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class AgreementReport(Report):
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        found = [finding.text for finding in self.findings.findings] if self.findings else []
+        found = [finding.text for finding in self.found]
         few = self.annotators["votes"] < FEW_VOTES * len(self.labels)
         if few.any():
             found.append(
@@ -186,13 +186,13 @@ def analyse_agreement(tables: Tables, pseudonyms: bool, rng: np.random.Generator
     posterior[some] = model.posterior[:, : len(names)]
     findings, annotators = None, _shares(table.annotator, code, table.annotators, names)
     if len(names) == 2:
-        two = _of_two(table, code)
+        two = replace(table, positive=code == 0)
         findings = examine_labellers(two, rng=rng)
         annotators = compare_annotators(two).join(findings.annotators[OF_FINDINGS])
     return AgreementReport(
         items=_items(counts, posterior, shares, alpha0.value, names, table.items),
         annotators=annotators,
-        counted=_counted(table, counts),
+        counted=counted(table, len(code), {"items": n, "items with no votes": int((~counts.any(axis=1)).sum())}),
         findings=findings,
         agreement=seen,
         agreement_lacks=why,
@@ -204,10 +204,6 @@ def analyse_agreement(tables: Tables, pseudonyms: bool, rng: np.random.Generator
         confusion=_confusion(model.confusion, table.annotators, names),
         **common,
     )
-
-
-def _of_two(table: VoteTable, code: NDArray[np.intp]) -> VoteTable:
-    return replace(table, positive=code == 0)
 
 
 def _shares(annotator: NDArray[np.intp], code: NDArray[np.intp], who: "pd.Index[Any]", names: list[Any]) -> pd.DataFrame:
@@ -233,20 +229,6 @@ def _items(
         columns["next vote"] = given_votes(counts, np.tile(shares, (len(counts), 1)), alpha0)[np.arange(len(counts)), verdict]
     columns["relabel"] = pd.Series(-np.round(doubt, 9)).rank(method="first").to_numpy()
     return pd.DataFrame(columns, index=items.rename("item"))
-
-
-def _counted(table: VoteTable, counts: Array) -> dict[str, int]:
-    return {
-        "votes read": table.n_rows,
-        "missing votes": table.n_missing,
-        "repeated votes": table.n_repeats,
-        "votes used": len(table.item),
-        "items": len(table.items),
-        "items with no votes": int((counts.sum(axis=1) == 0).sum()),
-        "annotators": len(table.annotators),
-        "annotators without a vote": table.n_silent,
-        "contradictory repeats": table.n_contradictions,
-    }
 
 
 def _confusion(confusion: Array, who: "pd.Index[Any]", names: list[Any]) -> pd.DataFrame:

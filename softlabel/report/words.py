@@ -8,6 +8,7 @@ from softlabel.overdispersion import FEWEST, rarer_items
 from softlabel.report import parts
 from softlabel.report.next_steps import MEND_FIRST, if_drawn, next_steps
 from softlabel.report.parts import CHAPTER, Headline, Interval, in_percent, items_worth, p_value, shown
+from softlabel.report.texts import texts
 from softlabel.validation import listed, several
 from softlabel.worth import WorthOfVotes
 
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
 SMALL_P = 0.01  # below which a test is worth a warning
 FEW = 10  # items of the rarer class for each coefficient
 MANY = 400  # true labels; somewhere from here to twice as many the false promise for defendants is refuted half of the time
-REAL = (
-    "On three real data sets that have true labels as well it was not, and votes were worth less than this, once less than a "
-    "tenth."
-)
-INVERTED = (
-    "The votes go against the true labels: one of the two is reversed, the positive class is the wrong one, or annotators "
-    "take one class for the other."
-)
 TELL = (
     "Some 50 true labels of items drawn at random tell how often the rule from the votes is wrong; to refute this worth, "
     f"where it is false, takes {MANY} to {2 * MANY}. Even they give no sharp worth. {CHAPTER}#few-truths"
@@ -54,13 +47,13 @@ def _use(report: "VoteReport") -> str:
         what = "nothing" if report.separation == "complete" else "not every coefficient"
         return f"Not with these features: {report.separated}, so that {what} can be estimated."
     if "no sign" in report.kinds:
-        text = next(f.text for f in report.findings.findings if f.kind == "no sign")  # type: ignore[union-attr]
+        text = next(f.text for f in report.found if f.kind == "no sign")
         return f"No: t{text.partition(':')[0][1:]}."
     if report.inverted:
-        return f"Not as they are. {INVERTED}"
+        return f"Not as they are. {texts()['inverted']}"
     agree = agreeing(report.agreement, report.agreement_lacks, report.level)
     if not report.trusted:
-        grave = next(f.text for f in report.findings.findings if f.kind in MEND_FIRST)  # type: ignore[union-attr]
+        grave = next(f.text for f in report.found if f.kind in MEND_FIRST)
         return f"Not as they are. {grave}"
     if report.worth:
         wrong = (
@@ -110,7 +103,7 @@ def _worth(report: "VoteReport") -> str:
         return "That cannot be told before the table has been mended: the numbers below count every vote as it is."
     if not report.worth:
         guessed = " If annotators guess, alpha0 is too high, and so is this." if report.mean_doubted else ""
-        return f"If the mean of the votes is right, {if_right(report)}. {REAL}{guessed}"
+        return f"If the mean of the votes is right, {if_right(report)}. {texts()['on real data']}{guessed}"
     worth = report.worth
     number = parts.equal_number_in_words(worth, len(report.fit.coef))
     if "no sign" in report.kinds:
@@ -205,8 +198,8 @@ def warnings(report: "VoteReport") -> tuple[str, ...]:
             f"numbers rest on Firth's penalised fit{' and say little' * (report.separation == 'complete')}."
         )
     if report.inverted:
-        found.append(INVERTED)
-    found += [finding.text for finding in report.findings.findings] if report.findings else []
+        found.append(texts()["inverted"])
+    found += [finding.text for finding in report.found]
     if not report.fit.converged:
         found.append("The fit did not converge.")
     if report.truth and report.differs:

@@ -32,23 +32,22 @@ def ex_budget_hand() -> Names:
     return locals()
 
 
-def ex_budget_code() -> Names:
-    @cache
-    def right(budget: float, c0: float, c1: float, alpha0: float) -> Array:
-        plans = [(n, m) for n in range(1, 400) for m in range(1, 400) if n * (c0 + c1 * m) <= budget]
-        value = {(n, m): n * float(worth(m, alpha0)) for n, m in plans}
-        most = max(value.values())
-        _, m, n = min((n * (c0 + c1 * m), m, n) for n, m in plans if value[n, m] > most * (1 - 1e-12))
-        return np.array([n, m])
+def root(budget: float, c0: float, c1: float, alpha0: float, whole: Callable[[float], float] = float) -> float:
+    return max(1, whole(min(np.sqrt(alpha0 * c0 / c1), (budget - c0) / c1)))
 
-    def root(budget: float, c0: float, c1: float, alpha0: float, whole: Callable[[float], float] = float) -> float:
-        return max(1, whole(min(np.sqrt(alpha0 * c0 / c1), (budget - c0) / c1)))
 
-    def rounded(budget: float, c0: float, c1: float, alpha0: float, whole: Callable[[float], float]) -> tuple[float, float]:
-        m = root(budget, c0, c1, alpha0, whole)
-        return budget // (c0 + c1 * m), m
+def rounded(budget: float, c0: float, c1: float, alpha0: float, whole: Callable[[float], float]) -> tuple[float, float]:
+    m = root(budget, c0, c1, alpha0, whole)
+    return budget // (c0 + c1 * m), m
 
-    return locals()
+
+@cache
+def ex_budget_code(budget: float, c0: float, c1: float, alpha0: float) -> Array:
+    plans = [(n, m) for n in range(1, 400) for m in range(1, 400) if n * (c0 + c1 * m) <= budget]
+    value = {(n, m): n * float(worth(m, alpha0)) for n, m in plans}
+    most = max(value.values())
+    _, m, n = min((n * (c0 + c1 * m), m, n) for n, m in plans if value[n, m] > most * (1 - 1e-12))
+    return np.array([n, m])
 
 
 def ex_budget_further() -> Names:
@@ -115,21 +114,16 @@ def ex_small_hand() -> Names:
     return locals()
 
 
-def ex_small_code() -> Names:
-    def unanimous(tau1: float, m: int, alpha0: float) -> float:
-        return tau1**m if np.isinf(alpha0) else float(np.prod([(alpha0 * tau1 + k) / (alpha0 + k) for k in range(m)]))
-
-    def right(tau1: float, m: int, alpha0: float) -> float:
-        return 1 - unanimous(tau1, m, alpha0) - unanimous(1 - tau1, m, alpha0)
-
-    return locals()
+def unanimous(tau1: float, m: int, alpha0: float) -> float:
+    return tau1**m if np.isinf(alpha0) else float(np.prod([(alpha0 * tau1 + k) / (alpha0 + k) for k in range(m)]))
 
 
-def ex_small_further() -> Names:
-    def parts(delta: float, p: int) -> tuple[float, float]:
-        """Items that either condition asks for."""
-        w0 = mean_over_items(delta, weight)
-        limit = p * stats.norm.pdf(delta / 2) / delta / 4 / w0  # p directions count, each with variance 1 / w0
-        return (p + 1) / w0, float(20 * limit / (0.5 - stats.norm.cdf(-delta / 2)))
+def ex_small_code(tau1: float, m: int, alpha0: float) -> float:
+    return 1 - unanimous(tau1, m, alpha0) - unanimous(1 - tau1, m, alpha0)
 
-    return locals()
+
+def parts(delta: float, p: int) -> tuple[float, float]:
+    """Items that either condition asks for."""
+    w0 = mean_over_items(delta, weight)
+    limit = p * stats.norm.pdf(delta / 2) / delta / 4 / w0  # p directions count, each with variance 1 / w0
+    return (p + 1) / w0, float(20 * limit / (0.5 - stats.norm.cdf(-delta / 2)))

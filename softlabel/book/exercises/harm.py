@@ -24,12 +24,9 @@ def label_worth(delta: float, q: Callable[[Array], Array], label: bool = True) -
 # A majority vote
 
 
-def ex_majority_hand() -> Names:
-    def positive(m: int, tie: float = 0.5, t: float = 0.7) -> float:
-        p = [comb(m, s) * t**s * (1 - t) ** (m - s) for s in range(m + 1)]
-        return sum(p[s] for s in range(m + 1) if 2 * s > m) + (tie * p[m // 2] if m % 2 == 0 else 0)
-
-    return locals()
+def positive(m: int, tie: float = 0.5, t: float = 0.7) -> float:
+    p = [comb(m, s) * t**s * (1 - t) ** (m - s) for s in range(m + 1)]
+    return sum(p[s] for s in range(m + 1) if 2 * s > m) + (tie * p[m // 2] if m % 2 == 0 else 0)
 
 
 def ex_majority_code(m: int, delta: float, label: bool = True) -> float:
@@ -47,12 +44,9 @@ def ex_majority_further() -> Names:
 # Harmful noise
 
 
-def ex_harm_hand() -> Names:
-    def excess(cut: float) -> float:  # by integration of what is lost between the cut and 0
-        lost = integrate.quad(lambda y: stats.norm.pdf(y, 1) - stats.norm.pdf(y, -1), 0, cut, epsabs=1e-13)[0]
-        return float(lost) / 2
-
-    return locals()
+def excess(cut: float) -> float:  # by integration of what is lost between the cut and 0
+    lost = integrate.quad(lambda y: stats.norm.pdf(y, 1) - stats.norm.pdf(y, -1), 0, cut, epsabs=1e-13)[0]
+    return float(lost) / 2
 
 
 def ex_harm_code() -> Names:
@@ -78,11 +72,8 @@ def ex_harm_further() -> Names:
 # A wrong mean
 
 
-def ex_real_hand() -> Names:
-    def curved(lean: float) -> float:
-        return float(TwoClassNormal.canonical(2).error_curvature()[0, 0] * lean**2)
-
-    return locals()
+def curved(lean: float) -> float:
+    return float(TwoClassNormal.canonical(2).error_curvature()[0, 0] * lean**2)
 
 
 def ex_real_code(n: float, c: float, m: int, alpha0: float) -> float:

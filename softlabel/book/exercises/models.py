@@ -66,38 +66,35 @@ def ex_unequal_hand(lam: float, alpha0: float, of: Callable[[Array, Array, float
     return of(m, stats.poisson.pmf(m, lam), alpha0)
 
 
-def ex_unequal_code() -> Names:
-    def keep(m: Array, c: int) -> Array:
-        return np.minimum(m, c)
-
-    def leave_out(m: Array, c: int) -> Array:
-        return np.where(m > c, 0, m)
-
-    def right(
-        m: Array,
-        prob: Array,
-        alpha0: float,
-        cap: Callable[[Array, int], Array] = keep,
-        of: Callable[[Array, Array, float], float] = counted_once,
-    ) -> Array:
-        values = [round(of(cap(m, c), prob, alpha0), 12) for c in range(1, m.max() + 1)]
-        return np.array([1 + values.index(max(values)), max(values)])
-
-    return locals()
+def keep(m: Array, c: int) -> Array:
+    return np.minimum(m, c)
 
 
-def ex_unequal_further() -> Names:
-    def right(tau: float, alpha0: float) -> float:  # over p ~ Beta, by quadrature in the quantile
-        u, w = special.roots_jacobi(40, alpha0 * (1 - tau) - 1, alpha0 * tau - 1)
-        p, w = (u + 1) / 2, w / w.sum()
-        split = 2 * p * (1 - p)
-        return float(w @ (2 * p + split * p - (2 + split) * tau))
+def leave_out(m: Array, c: int) -> Array:
+    return np.where(m > c, 0, m)
 
-    def after(tau: float, alpha0: float, third: float | None = None) -> float:
-        third = (1 + alpha0 * tau) / (2 + alpha0) if third is None else third
-        return 2 * alpha0 * tau * (1 - tau) / (1 + alpha0) * (third - tau)
 
-    return locals()
+def ex_unequal_code(
+    m: Array,
+    prob: Array,
+    alpha0: float,
+    cap: Callable[[Array, int], Array] = keep,
+    of: Callable[[Array, Array, float], float] = counted_once,
+) -> Array:
+    values = [round(of(cap(m, c), prob, alpha0), 12) for c in range(1, m.max() + 1)]
+    return np.array([1 + values.index(max(values)), max(values)])
+
+
+def after(tau: float, alpha0: float, third: float | None = None) -> float:
+    third = (1 + alpha0 * tau) / (2 + alpha0) if third is None else third
+    return 2 * alpha0 * tau * (1 - tau) / (1 + alpha0) * (third - tau)
+
+
+def ex_unequal_further(tau: float, alpha0: float) -> float:  # over p ~ Beta, by quadrature in the quantile
+    u, w = special.roots_jacobi(40, alpha0 * (1 - tau) - 1, alpha0 * tau - 1)
+    p, w = (u + 1) / 2, w / w.sum()
+    split = 2 * p * (1 - p)
+    return float(w @ (2 * p + split * p - (2 + split) * tau))
 
 
 # The joint likelihood

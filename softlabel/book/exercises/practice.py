@@ -3,7 +3,6 @@
 import numpy as np
 from scipy import optimize, special, stats
 
-from softlabel.book.exercises.marking import Names
 from softlabel.book.exercises.quantities import moments, votes_pmf, worth  # noqa: F401 -- practice.yml needs them
 from softlabel.validation import Array
 
@@ -17,11 +16,8 @@ def ex_own_hand(share: float) -> float:
     return float(np.exp(found))
 
 
-def ex_own_code() -> Names:
-    def pooled(votes: list[int], alpha0: float = 3) -> float:  # the sandwich, item by item
-        return float(np.mean(votes)) ** 2 / float(np.mean([k * (k + alpha0) / (1 + alpha0) for k in votes]))
-
-    return locals()
+def pooled(votes: list[int], alpha0: float = 3) -> float:  # the sandwich, item by item
+    return float(np.mean(votes)) ** 2 / float(np.mean([k * (k + alpha0) / (1 + alpha0) for k in votes]))
 
 
 def ex_own_further(tau: float, alpha0: float) -> float:
@@ -32,18 +28,16 @@ def ex_own_further(tau: float, alpha0: float) -> float:
 # Reading a report
 
 
-def ex_reading_hand() -> Names:
-    def right(m: Array, s: Array, k: int) -> float:  # over all ways in which he may have voted
-        counts = np.ones(1)
-        for q in s / m:
-            counts = np.convolve(counts, [1 - q, q])
-        mean, variance = moments(counts)
-        return float((k - mean) / np.sqrt(variance))
+def share(m: Array, s: Array) -> float:
+    return float(s.sum() / m.sum())
 
-    def share(m: Array, s: Array) -> float:
-        return float(s.sum() / m.sum())
 
-    return locals()
+def ex_reading_hand(m: Array, s: Array, k: int) -> float:  # over all ways in which he may have voted
+    counts = np.ones(1)
+    for q in s / m:
+        counts = np.convolve(counts, [1 - q, q])
+    mean, variance = moments(counts)
+    return float((k - mean) / np.sqrt(variance))
 
 
 def ex_reading_code(tau: float, m: int) -> float:
@@ -51,19 +45,17 @@ def ex_reading_code(tau: float, m: int) -> float:
     return float(np.log(p.sum()) - np.log((1 - p).sum()))
 
 
-def ex_reading_further() -> Names:
-    def right(tau: float, b: float) -> float:
-        said = special.expit(special.logit(tau) + b)
+def simple(tau: float, b: float, u: float = 1.959964, v: float = 0.841621) -> float:
+    said = special.expit(special.logit(tau) + b)
+    return float((u * np.sqrt(said * (1 - said)) + v * np.sqrt(tau * (1 - tau))) / (said - tau)) ** 2
 
-        def power(n: float) -> float:
-            reach = stats.norm.isf(0.025) * np.sqrt(said * (1 - said) / n)
-            mean = stats.norm(tau, np.sqrt(tau * (1 - tau) / n))
-            return float(mean.sf(said + reach) + mean.cdf(said - reach) - 0.8)
 
-        return float(optimize.brentq(power, 5, 1e5))
+def ex_reading_further(tau: float, b: float) -> float:
+    said = special.expit(special.logit(tau) + b)
 
-    def simple(tau: float, b: float, u: float = 1.959964, v: float = 0.841621) -> float:
-        said = special.expit(special.logit(tau) + b)
-        return float((u * np.sqrt(said * (1 - said)) + v * np.sqrt(tau * (1 - tau))) / (said - tau)) ** 2
+    def power(n: float) -> float:
+        reach = stats.norm.isf(0.025) * np.sqrt(said * (1 - said) / n)
+        mean = stats.norm(tau, np.sqrt(tau * (1 - tau) / n))
+        return float(mean.sf(said + reach) + mean.cdf(said - reach) - 0.8)
 
-    return locals()
+    return float(optimize.brentq(power, 5, 1e5))

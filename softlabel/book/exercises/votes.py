@@ -40,15 +40,13 @@ def ex_01_code() -> Names:
     return locals()
 
 
-def ex_01_further() -> Names:
-    def right(mean: float, v: float) -> float:
-        rates = mean + np.sqrt(v) * np.array([-1, 1])  # half of the items each
-        return float(np.roots([2, -2, np.mean(2 * rates * (1 - rates))]).real.min())
+def root(D: float) -> float:
+    return float(1 - np.sqrt(1 - 2 * D)) / 2
 
-    def root(D: float) -> float:
-        return float(1 - np.sqrt(1 - 2 * D)) / 2
 
-    return locals()
+def ex_01_further(mean: float, v: float) -> float:
+    rates = mean + np.sqrt(v) * np.array([-1, 1])  # half of the items each
+    return float(np.roots([2, -2, np.mean(2 * rates * (1 - rates))]).real.min())
 
 
 def ex_02_hand() -> Names:
@@ -87,15 +85,13 @@ def ex_02_further(r: float) -> float:
     return sum(p[i] * p[k] for i in range(2) for k in range(2) if i != k) / min(p)
 
 
-def ex_03_hand() -> Names:
-    def right(tau: Array, alpha0: float) -> float:  # two votes for one class, of each class in turn
-        return float(sum(votes_pmf(2, t, alpha0)[2] for t in tau))
+def agree(tau: Array, rho: float, rest: bool = True) -> float:
+    q = float(tau @ tau)
+    return q + rho * (1 - q if rest else 1)
 
-    def agree(tau: Array, rho: float, rest: bool = True) -> float:
-        q = float(tau @ tau)
-        return q + rho * (1 - q if rest else 1)
 
-    return locals()
+def ex_03_hand(tau: Array, alpha0: float) -> float:  # two votes for one class, of each class in turn
+    return float(sum(votes_pmf(2, t, alpha0)[2] for t in tau))
 
 
 def ex_03_code() -> Names:
@@ -126,25 +122,20 @@ def ex_04_code() -> Names:
     return {"power": float(np.polyfit(np.log(n), np.log(stats.gamma(n).stats("s")), 1)[0])}
 
 
-def ex_04_further() -> Names:
-    def right(m: Array, prob: Array, alpha0: float) -> Array:
-        inflation = np.array([moments(votes_pmf(k, 0.3, alpha0))[1] / (k * 0.3 * 0.7) for k in m])
-        H, G = prob * m, np.diag(prob * inflation * m)
-        return np.array([H.sum() ** 2 / G.sum(), H @ np.linalg.solve(G, H)])  # all weights one, and the best ones
-
-    def phi(m: Array, alpha0: float) -> Array:
-        return (m + alpha0) / (1 + alpha0)
-
-    return locals()
+def phi(m: Array, alpha0: float) -> Array:
+    return (m + alpha0) / (1 + alpha0)
 
 
-def ex_limits_hand() -> Names:
-    def right(m: int, tau: float) -> float:  # of all counts with two values: the mean is that of the items
-        mean = m * tau
-        pairs = [(a, b) for a in range(m + 1) for b in range(a + 1, m + 1) if a <= mean <= b]
-        return min((mean - a) * (b - mean) for a, b in pairs) / (mean * (1 - tau))
+def ex_04_further(m: Array, prob: Array, alpha0: float) -> Array:
+    inflation = np.array([moments(votes_pmf(k, 0.3, alpha0))[1] / (k * 0.3 * 0.7) for k in m])
+    H, G = prob * m, np.diag(prob * inflation * m)
+    return np.array([H.sum() ** 2 / G.sum(), H @ np.linalg.solve(G, H)])  # all weights one, and the best ones
 
-    return locals()
+
+def ex_limits_hand(m: int, tau: float) -> float:  # of all counts with two values: the mean is that of the items
+    mean = m * tau
+    pairs = [(a, b) for a in range(m + 1) for b in range(a + 1, m + 1) if a <= mean <= b]
+    return min((mean - a) * (b - mean) for a, b in pairs) / (mean * (1 - tau))
 
 
 def ex_limits_further() -> Names:
