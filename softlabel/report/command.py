@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ def _must_be_writable(arguments: argparse.Namespace) -> None:
         path = Path(name)
         if not path.parent.is_dir():
             raise ValueError(f"--{option} {name} cannot be written: there is no folder {path.parent}")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise ValueError(f"--{option} {name} cannot be written: there is no permission to")
         if path.is_dir():
             raise ValueError(f"--{option} {name} cannot be written: it is a folder")
         for other, taken in given.items():

@@ -85,6 +85,8 @@ def _from_text(path: Path, data: bytes, name: str) -> Source:
     encoding, notes = "utf-8-sig", []
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
+    elif b"\0" in data:
+        raise ValueError(f"{name}: {path} cannot be read as a table: it is no text in UTF-8, nor in UTF-16 with its mark")
     else:
         try:
             data.decode(encoding)

@@ -128,7 +128,7 @@ def _tidy_votes(
         frame = _with_items(source, frame, found.get("item"))
         labels = [column for column in frame.columns if column != "item"]
     columns = {name: frame[name] for name in frame.columns}
-    for role in {"item", "annotator"} & set(columns):
+    for role in [role for role in ("item", "annotator") if role in columns]:
         columns[role] = ids(columns[role], f"{role}s of votes", source.notes)
     given_labels = {name: stripped(columns[name], "labels of votes", source.notes) for name in labels}
     columns |= unmarked(given_labels, marks, source.notes)
