@@ -133,10 +133,7 @@ def test_altered_formulas_are_rejected(correlated_fits, name):
 
 @pytest.mark.parametrize("labellers, rho_", [(2, 0.9), (20, 0.05), (20, 0.6)])
 def test_information_of_correlated_votes_elsewhere(labellers, rho_):
-    def votes(tau, z, rng):
-        return common_opinion(tau, labellers, rho_, rng)
-
-    coef = simulate(GENERAL, votes, seed=22, n=N, size=1000)
+    coef = simulate(GENERAL, lambda tau, z, rng: common_opinion(tau, labellers, rho_, rng), seed=22, n=N, size=1000)
     information = effective(labellers, 1 + (labellers - 1) * rho_) * GENERAL.fisher_information()
     assert departure(coef, GENERAL, information, N) < NEAR
     assert departure(coef, GENERAL, 2 * information, N) > FAR
@@ -168,10 +165,7 @@ def sandwich_of(model, labellers):
 
 
 def test_variance_not_proportional_to_tau_one_minus_tau_is_rejected():
-    def votes(tau, z, rng):
-        return common_opinion(tau, 20, rho_of(tau), rng)
-
-    coef = simulate(MODEL, votes, seed=23, n=N)
+    coef = simulate(MODEL, lambda tau, z, rng: common_opinion(tau, 20, rho_of(tau), rng), seed=23, n=N)
     # The mean is still m tau, so that the estimate is consistent, and the sandwich formula itself holds:
     np.testing.assert_allclose(coef.mean(axis=0), MODEL.coef, atol=0.02)
     assert departure(coef, MODEL, sandwich_of(MODEL, 20), N) < NEAR

@@ -101,7 +101,8 @@ def failed(file: str, text: str, tests: list[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in ("softlabel", "tests", "book/_ext"):
-            shutil.copytree(ROOT / part, folder / part)  # and with it what is compiled already
+            # With what is compiled already, but for what is being written now.
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("*.pyc.*"))
         shutil.copy(ROOT / "pyproject.toml", folder)
         (folder / file).write_text(text, "utf8")
         options = ["-q", "--tb=no", "-p", "no:cacheprovider", "--junitxml=report.xml"]
