@@ -3,7 +3,6 @@
 Each symbolically, numerically and negatively; the negative checks go through the very function that accepts the right formula.
 """
 
-import warnings
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -863,37 +862,37 @@ def test_joint_fit_is_never_less_informative(labellers, alpha0):
     np.testing.assert_allclose(joint_information(MODEL, labellers, 1e4), independent, rtol=0.01, atol=1e-10)
 
 
-def joint_fits(draw, seed, n=500, size=450):
-    rng, found = np.random.default_rng(seed), []
-    for _ in range(size):
-        Y, _ = MODEL.sample(n, rng)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            found.append(fit_dirichlet_multinomial(Y, draw(MODEL.posterior(Y), rng)).coef)
-    return np.array(found)
+def joint_fits(draw, seed, n=500, size=200):
+    """Coefficients of the joint and of the logistic fit to the same votes."""
+    rng = np.random.default_rng(seed)
+    Y, _ = MODEL.sample(n, rng, size=size)
+    votes = draw(MODEL.posterior(Y), rng)
+    joint = [fit_dirichlet_multinomial(*sample).coef for sample in zip(Y, votes)]
+    return np.array(joint), fit_logistic_batch(Y, votes).coef
 
 
 def test_joint_information_numerically():
-    coef = joint_fits(lambda tau, rng: sample_votes(tau, 20, 1.0, rng), seed=67)
-    information = joint_information(MODEL, 20, 1.0)
+    """That of the joint fit, and of what the logistic fit adds: uncorrelated with the joint fit, as that is efficient."""
+    coef, logistic = joint_fits(lambda tau, rng: sample_votes(tau, 20, 1.0, rng), seed=67)
+    information, of_logistic = joint_information(MODEL, 20, 1.0), godambe_information(MODEL.fisher_information(), 20, 1.0)
     assert departure(coef, MODEL, information, 500) < NEAR
-    # Negative: not that of the logistic fit, and not half of itself.
-    assert departure(coef, MODEL, godambe_information(MODEL.fisher_information(), 20, 1.0), 500) > NEAR
+    added, gap = MODEL.coef + logistic - coef, np.linalg.inv(np.linalg.inv(of_logistic) - np.linalg.inv(information))
+    assert departure(added, MODEL, gap, 500) < NEAR
+    # Negative: not half of the information; and what is added is neither twice as much nor, as if both were alike, a fourth.
     assert departure(coef, MODEL, information / 2, 500) > FAR
+    assert departure(added, MODEL, gap / 2, 500) > FAR and departure(added, MODEL, gap * 4, 500) > NEAR
 
 
 def confer(tau, rng):
     """Ten labellers who all repeat one on half of the items: mean and variance of alpha0 = 1, another distribution."""
-    s = np.where(rng.random(len(tau)) < 0.5, 10 * (rng.random(len(tau)) < tau[:, 0]), rng.binomial(10, tau[:, 0]))
-    return np.column_stack([s, 10 - s])
+    yes, u = tau[..., 0], rng.random((2, *tau.shape[:-1]))
+    s = np.where(u[0] < 0.5, 10 * (u[1] < yes), rng.binomial(10, yes))
+    return np.stack([s, 10 - s], axis=-1)
 
 
 def test_joint_fit_needs_the_distribution_of_the_votes():
     """Negative: right mean and variance, wrong distribution. The joint slope goes astray, the logistic one does not."""
-    coef = joint_fits(confer, seed=68, n=2000, size=60)
-    rng = np.random.default_rng(69)
-    Y, _ = MODEL.sample(2000, rng, size=60)
-    logistic = fit_logistic_batch(Y, np.array([confer(t, rng) for t in MODEL.posterior(Y)])).coef
+    coef, logistic = joint_fits(confer, seed=68, n=2000, size=60)
 
     def distance(coef):
         return abs(coef[:, 1].mean() - 2) / (coef[:, 1].std() / np.sqrt(len(coef)))
