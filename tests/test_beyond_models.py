@@ -281,11 +281,8 @@ def lost_error(means, prior, mean_vote):
 
 
 ANGLE = 2 * np.pi * np.arange(3) / 3 + 0.4
-REGULAR, LINE, EVEN = (
-    np.column_stack([np.cos(ANGLE), np.sin(ANGLE)]),
-    np.array([[-1.5, 0.3], [0, 0], [1.5, -0.3]]),
-    np.ones(3) / 3,
-)
+REGULAR, LINE = np.column_stack([np.cos(ANGLE), np.sin(ANGLE)]), np.array([[-1.5, 0.3], [0, 0], [1.5, -0.3]])
+EVEN = np.ones(3) / 3
 
 
 def multiple(s):
@@ -300,8 +297,8 @@ def test_another_mean_symbolically():
     powers = [t**s for t in tau]
     fitted = [sp.exp(multiple(s) * e) / sum(sp.exp(multiple(s) * f) for f in eta) for e in eta]
     for k in range(3):
-        ratio = sp.simplify(sp.expand_log(sp.log(powers[k] / powers[0]) - sp.log(fitted[k] / fitted[0]), force=True))
-        assert ratio == 0
+        ratio = sp.log(powers[k] / powers[0]) - sp.log(fitted[k] / fitted[0])
+        assert sp.simplify(sp.expand_log(ratio, force=True)) == 0
     # A turn of a regular simplex permutes its corners: q permuted is q at the point turned, for uniform errors and powers.
     turn = sp.Matrix([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
     for mean_vote in (lambda t: [sp.Rational(2, 5) * x + sp.Rational(1, 5) for x in t], lambda t: [x**2 for x in t]):
@@ -612,12 +609,15 @@ def adjudicated(alpha0):
 
     def draw(tau, rng):
         p = tau[..., 0] if np.isinf(alpha0) else rng.beta(alpha0 * tau[..., 0], alpha0 * tau[..., 1])
-        three = (rng.random((3, *p.shape)) < p).astype(int)
-        split = (three[0] != three[1]).astype(int)
-        s = three[0] + three[1] + split * three[2]
-        return np.stack([s, 2 + split - s], axis=-1)
+        return third_where_two_differ(*(rng.random((3, *p.shape)) < p))
 
     return draw
+
+
+def third_where_two_differ(first, second, third):
+    split = first != second
+    s = first + second.astype(int) + split * third
+    return np.stack([s, 2 + split - s], axis=-1)
 
 
 def test_numbers_that_depend_on_the_votes_are_not_harmless():
@@ -650,12 +650,9 @@ def hard_items(tau, rng):
 
 def third_after_gossip(tau, rng):
     """As adjudicated, from two votes that agree for another reason: on half of the items all repeat one."""
-    s1, s2, s3 = (rng.random((3, *tau.shape[:-1])) < tau[..., 0]).astype(int)
+    first, second, third = rng.random((3, *tau.shape[:-1])) < tau[..., 0]
     gossip = rng.random(tau.shape[:-1]) < 0.5
-    s2 = np.where(gossip, s1, s2)
-    split = (s1 != s2).astype(int)
-    s = s1 + s2 + split * s3
-    return np.stack([s, 2 + split - s], axis=-1)
+    return third_where_two_differ(first, np.where(gossip, first, second), third)
 
 
 def test_asking_on_needs_its_conditions():
