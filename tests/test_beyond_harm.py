@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy import integrate, optimize, special, stats
+from test_theorems import is_zero
 
 from softlabel import (
     ConvergenceWarning,
@@ -93,9 +94,9 @@ def test_worth_symbolically():
         J, fisher = f * diagonal(1, 0), diagonal(w0, w2)
         H, G = diagonal(h, h2), diagonal(g, g2)
         omega = (J * fisher.inv()).trace() / (J / lam**2 * H.inv() * G * H.inv()).trace()
-        assert sp.simplify(omega - worth_of_link(lam, h, w0, g)) == 0
+        assert is_zero(omega - worth_of_link(lam, h, w0, g))
         for slip in (lam * h**2 / (w0 * g), h**2 / (w0 * g), (lam * h) ** 2 / g, w0 * g / (lam * h) ** 2):
-            assert sp.simplify(omega - slip) != 0
+            assert not is_zero(omega - slip)
 
 
 @pytest.mark.parametrize("q", [majority(5, 10.0), flipped(0.1, 0.25), lambda eta: expit(eta / 2 + 0.7)])
@@ -208,9 +209,9 @@ def test_last_vote_and_stretch_symbolically():
         return sum(beta_binomial(m, s, tau, a) * (1 if 2 * s > m else tie) for s in range((m + 1) // 2, m + 1))
 
     for m in (2, 4, 6):
-        assert sp.simplify(positive(m) - positive(m - 1)) == 0
-        assert sp.simplify(positive(m, tie=0) - positive(m - 1)) != 0  # negative
-    assert sp.simplify(positive(3) - positive(1)) != 0  # negative: an odd vote does count
+        assert is_zero(positive(m) - positive(m - 1))
+        assert not is_zero(positive(m, tie=0) - positive(m - 1))  # negative
+    assert not is_zero(positive(3) - positive(1))  # negative: an odd vote does count
     # Distance of both curves from the step: half the variance of a normal and of a logistic variable with scale 1 / k.
     u = sp.symbols("u", positive=True)
     normal = 2 * sp.integrate(u * sp.erfc(u / sp.sqrt(2)) / 2, (u, 0, sp.oo))
@@ -335,12 +336,12 @@ def test_variance_and_crossing_symbolically():
     tau, e1, e2, g = sp.symbols("tau e1 e2 g", positive=True)
     m = sp.symbols("m", positive=True)
     v = response_variance(lambda eta: q, lambda eta: u, m)(None)
-    assert sp.simplify(v - (m * q * (1 - q) + m * (m - 1) * u) / m**2) == 0
-    assert sp.simplify(sp.solve(A + B / m - 1, m)[0] - crossing(A, B)) == 0
+    assert is_zero(v - (m * q * (1 - q) + m * (m - 1) * u) / m**2)
+    assert is_zero(sp.solve(A + B / m - 1, m)[0] - crossing(A, B))
     # The distorter: ARE / k.
     worth = 1 / (k * (rho + (1 - rho) / m)).subs(rho, 1 / (1 + alpha))
-    assert sp.simplify(worth - m * (1 + alpha) / (m + alpha) / k) == 0
-    assert sp.simplify(worth - m * (1 + alpha) / (m + alpha) * k) != 0  # negative
+    assert is_zero(worth - m * (1 + alpha) / (m + alpha) / k)
+    assert not is_zero(worth - m * (1 + alpha) / (m + alpha) * k)  # negative
     # The copyist and the guesser: two votes are both 1 with probability q^2 + u.
     both = tau * (1 - e1) ** 2 + (1 - tau) * e2**2
     mean = tau * (1 - e1) + (1 - tau) * e2

@@ -1,5 +1,6 @@
 """Checks of theorem boxes that the other files lack; book/_ext/box_tests.yml says which test stands behind which mark."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -7,7 +8,18 @@ import pytest
 import sympy as sp
 from scipy import optimize, special, stats
 from scipy.integrate import cumulative_trapezoid
-from test_theorems import ALTERED, FACTOR, GENERAL, MODEL, draw_labels, excess, joint_pvalue, moved_labels, simulate
+from test_theorems import (
+    ALTERED,
+    FACTOR,
+    GENERAL,
+    MODEL,
+    draw_labels,
+    excess,
+    is_zero,
+    joint_pvalue,
+    moved_labels,
+    simulate,
+)
 
 from softlabel import fit_logistic_batch, godambe_information, sample_votes
 
@@ -38,6 +50,7 @@ def test_labels_that_break_a_condition_are_told_from_the_truth():
 # ------------------------------------------------------------------ Moments of the votes
 
 
+@cache
 def covariance_of_three_classes():
     """cov(S) from p ~ Dirichlet, S | p ~ multinomial, and the multinomial covariance."""
     tau = sp.Matrix([*sp.symbols("tau1 tau2", positive=True), 1 - sum(sp.symbols("tau1 tau2", positive=True))])
@@ -50,14 +63,14 @@ def covariance_of_three_classes():
 
 def test_moments_of_three_classes_symbolically():
     cov, multinomial = covariance_of_three_classes()
-    assert sp.simplify(cov - m / FACTOR * multinomial) == sp.zeros(3)
+    assert is_zero(cov - m / FACTOR * multinomial)
 
 
 def test_other_factors_are_not_that_of_the_covariance():
     """Negative: m over each altered form of m (1 + alpha0) / (m + alpha0)."""
     cov, multinomial = covariance_of_three_classes()
     for name, altered in ALTERED.items():
-        assert sp.simplify(cov - m / altered(m, a) * multinomial) != sp.zeros(3), name
+        assert not is_zero(cov - m / altered(m, a) * multinomial), name
 
 
 # ------------------------------------------------------------------ Floor and ceiling
@@ -79,7 +92,7 @@ def test_floor_and_ceiling_symbolically():
     tau, phi = sp.symbols("tau phi", positive=True)
     assert [sp.limit(bound / (m * tau * (1 - tau)), tau, 0) for bound in bounds(m * tau, m)] == [1, m]
     (alpha0,) = sp.solve(sp.Eq(phi, (m + a) / (1 + a)), a)
-    assert sp.simplify(alpha0 - (m - phi) / (phi - 1)) == 0
+    assert is_zero(alpha0 - (m - phi) / (phi - 1))
 
 
 def smallest_gain(tau, x, variance, labellers):
@@ -145,11 +158,11 @@ def test_converse_needs_every_distribution_of_the_features():
         v = [phi * m * t[j] * (1 - t[j]) + eps * (1, -3, 3, -1)[j] / w[j] for j in range(4)]
         return sum((weights[j] * v[j] * X[j] * X[j].T for j in range(4)), sp.zeros(2))
 
-    assert sp.simplify(G(w) - phi * H) == sp.zeros(2)
+    assert is_zero(G(w) - phi * H)
     # Another distribution on the same points gives it away.
     other = (w[0], w[1], w[2], 2 * w[3])
     doubled = H + w[3] * m * t[3] * (1 - t[3]) * X[3] * X[3].T
-    assert sp.simplify(G(other) - phi * doubled) != sp.zeros(2)
+    assert not is_zero(G(other) - phi * doubled)
 
 
 def point_variances(variance):
@@ -188,8 +201,8 @@ def test_converse_needs_a_variance_that_follows_the_posterior():
     phi = sp.Function("phi")
     beta, G = point_variances(lambda j, eta, beta: phi(*beta) * sp.exp(eta) / (1 + sp.exp(eta)) ** 2)
     _, H = point_variances(lambda j, eta, beta: sp.exp(eta) / (1 + sp.exp(eta)) ** 2)
-    assert sp.simplify(G - phi(*beta) * H) == sp.zeros(2)
-    assert all(sp.simplify(term) != 0 for term in asymmetry(G, beta))
+    assert is_zero(G - phi(*beta) * H)
+    assert not any(is_zero(term) for term in asymmetry(G, beta))  # rational in exp(beta)
     assert asymmetry(H, beta) == [0, 0]
 
 
@@ -252,7 +265,7 @@ def test_excess_is_bounded_by_an_integrable_score_symbolically():
     """(b) to (d) of the proof. A mean square that is bounded in n makes n |U|^2 uniformly integrable."""
     B, c, d, U, n, fourth = sp.symbols("B c d U n fourth", positive=True)
     (farthest,) = sp.solve(U * d - c / 2 * d**2, d)  # the likelihood falls beyond
-    assert sp.simplify(n * B * farthest**2 - largest_excess(B, c, n * U**2)) == 0
+    assert is_zero(n * B * farthest**2 - largest_excess(B, c, n * U**2))
     u = [sp.Matrix(v) for v in ((1, 2), (-2, 0), (0, -1))]
     q = sp.sympify("1/4, 1/8, 5/8")
     u = [v - sum((k * x for k, x in zip(q, u)), sp.zeros(2, 1)) for v in u]
@@ -279,11 +292,11 @@ def test_excess_is_bounded_by_an_integrable_score_symbolically():
 
 @pytest.fixture(scope="module")
 def excess_errors():
-    """n times the excess error of 8,000 rules, at three n: standard errors of the means are one per cent."""
+    """n times the excess error of many rules, at three n: standard errors of the means are 1.1 to 1.4 per cent."""
     found = {}
-    for n in (100, 400, 1600):
+    for n, size in ((100, 8000), (300, 4800), (900, 4800)):
         rng = np.random.default_rng(n)
-        samples = (MODEL.sample(n, rng, size=2000) for _ in range(4))
+        samples = (MODEL.sample(n, rng, size=800) for _ in range(size // 800))
         errors = np.concatenate([MODEL.error_rate(fit_logistic_batch(Y, z).coef) for Y, z in samples])
         found[n] = n * (errors - MODEL.bayes_error())
     return found
@@ -317,12 +330,12 @@ def test_tails_vanish_without_a_third_moment():
     cost = cumulative_trapezoid(f(grid) * np.tanh(abs(0.5 + grid) / 2), grid, initial=0)
     limit = heavy_limit(grid, f)
     rng = np.random.default_rng(71)
-    for n in (100, 400, 1600):
-        y = rng.standard_t(2.5, size=(4000, n))
+    for n, size in ((100, 4000), (300, 12_000), (600, 4000)):
+        y = rng.standard_t(2.5, size=(size, n))
         coef = fit_logistic_batch(y[..., None], rng.random(y.shape) < special.expit(0.5 + y)).coef
         between = abs(np.interp(-coef[:, 0] / coef[:, 1], grid, cost) - np.interp(-0.5, grid, cost))
         values = n * np.where(coef[:, 1] > 0, between, cost[-1] - between) / limit
-        # In the limit chi-square with one degree of freedom: E X 1{X > 12} is 0.7%, and four standard errors are 2%.
+        # In the limit chi-square with one degree of freedom: E X 1{X > 12} is 0.7%, and four standard errors are 2% at most.
         assert np.mean(values * (values > 12)) < stats.chi2.sf(12, 3) + 0.02 + 5 / n
         assert abs(values.mean() - 1) < 4 * stats.sem(values) + 5 / n
 

@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 from scipy import stats
 from scipy.special import expit
+from test_theorems import is_zero
 
 from softlabel import TwoClassNormal, design_votes, fit_logistic_batch, relative_efficiency, sample_votes, split_budget
 
@@ -24,19 +25,21 @@ def worth(k, n, m, alpha0, ceiling):
 
 @functools.cache
 def brute(budget, item, vote, truth, alpha0, ceiling):
-    """Largest worth of all plans that the budget pays for, the least cost at it, votes alone and truth alone."""
+    """Largest worth of all plans that the budget pays for, the least cost at it, votes alone and truth alone.
+
+    On the same items more votes are worth more, so of the plans with n of them only that with the most votes is looked at.
+    """
     budget, item, vote, truth = map(F, (budget, item, vote, truth))
     plans = []
     for k in range(floor(budget / (item + truth)) + 1):
         plans.append((k, k * (item + truth), k, 0, 0))
         for n in range(1, floor((budget - k * truth) / vote) + 1):
             most = floor((budget - k * truth - max(n, k) * item) / (n * vote))
-            if most < 1 and n > k:
+            if most >= 1:
+                cost = max(n, k) * item + n * most * vote + k * truth
+                plans.append((worth(k, n, most, alpha0, ceiling), cost, k, n, most))
+            elif n > k:
                 break
-            plans += [
-                (worth(k, n, m, alpha0, ceiling), max(n, k) * item + n * m * vote + k * truth, k, n, m)
-                for m in range(1, most + 1)
-            ]
     best = max(plan[0] for plan in plans)
     tied = [plan for plan in plans if plan[0] == best]
     least = min(plan[1] for plan in tied)
@@ -144,8 +147,8 @@ def together():
 
 def test_together_symbolically():
     for name, weight in WEIGHTS.items():
-        assert (sp.simplify(sp.diff(squared_error(w), w).subs(w, weight)) == 0) == (name == "right"), name
-    assert sp.simplify(squared_error(WEIGHTS["right"]) * together() - 1) == 0
+        assert is_zero(sp.diff(squared_error(w), w).subs(w, weight)) == (name == "right"), name
+    assert is_zero(squared_error(WEIGHTS["right"]) * together() - 1)
     assert sp.diff(squared_error(w), w, 2).is_positive
     assert sp.limit(together() - k, v, sp.oo) == ceiling  # what votes never reach
 
@@ -164,25 +167,26 @@ def test_split_symbolically():
     price, truth = root_price**2, root_truth**2  # so that roots are symbols
     whole = (budget - price * v) / truth + v / (1 + v / ceiling)
     best = roots(price, truth)
-    assert sp.simplify(sp.diff(whole, v).subs(v, best)) == 0
-    assert sp.simplify(whole.subs(v, best) - best_split(budget, price, truth)) == 0
+    assert is_zero(sp.diff(whole, v).subs(v, best))
+    assert is_zero(whole.subs(v, best) - best_split(budget, price, truth))
     assert sp.factor(sp.diff(whole, v, 2)).is_negative  # so there is no other
     spent = ceiling * (root_price * root_truth - price)
-    assert sp.simplify(price * best - spent) == 0
+    assert is_zero(price * best - spent)
     # Up to that budget votes alone are best, and from there on the two plans' worths part at a square.
     alone = budget / price / (1 + budget / price / ceiling)
-    assert sp.simplify((best_split(budget, price, truth) - alone).subs(budget, spent)) == 0
+    assert is_zero((best_split(budget, price, truth) - alone).subs(budget, spent))
     # The excess at the best split over that of any other v is a square.
     gap = best_split(budget, price, truth) - whole
-    assert sp.simplify(gap - (root_price * (1 + v / ceiling) - root_truth) ** 2 * ceiling / (1 + v / ceiling) / truth) == 0
+    assert is_zero(gap - (root_price * (1 + v / ceiling) - root_truth) ** 2 * ceiling / (1 + v / ceiling) / truth)
 
 
 PAIR = TwoClassNormal.canonical(2.0)
 N, M, ALPHA0, K, CEILING = 1000, 5, 5.0, 400, 400
 
 
-def excess_errors(weights, sets=3000, share=0.0):
-    """Mean excess error and standard error of (1 - w) truths' + w votes' coefficients, as true labels' inverse number.
+@functools.cache
+def coefficients(share, sets=3000):
+    """By votes and by true labels.
 
     The votes' mean is wrong by a lean and a tilt that give the ceiling. In a share of the items labellers have seen the truth.
     """
@@ -195,7 +199,12 @@ def excess_errors(weights, sets=3000, share=0.0):
     votes = sample_votes(np.stack([q, 1 - q], -1), M, ALPHA0, rng)
     seen = rng.random(z.shape) < share
     votes[seen] = M * np.stack([z[seen], 1 - z[seen]], -1)
-    by_votes, by_truth = fit_logistic_batch(Y, votes).coef, fit_logistic_batch(Y[:, :K], z[:, :K]).coef
+    return fit_logistic_batch(Y, votes).coef, fit_logistic_batch(Y[:, :K], z[:, :K]).coef
+
+
+def excess_errors(weights, share=0.0):
+    """Mean excess error and standard error of (1 - w) truths' + w votes' coefficients, as true labels' inverse number."""
+    by_votes, by_truth = coefficients(share)
     excess = [(PAIR.error_rate((1 - w) * by_truth + w * by_votes) - PAIR.bayes_error()) / PAIR.excess_error() for w in weights]
     return np.mean(excess, axis=1), stats.sem(excess, axis=1)
 

@@ -9,22 +9,16 @@ import sympy as sp
 from test_boxes import three_point
 from test_theorems import FAR, GENERAL, MODEL, NEAR, departure, is_zero, simulate
 
-M, RHO = 4, 0.5
+M, RHO, N = 4, 0.5, 1000
 PHI = 1 + (M - 1) * RHO
 MULTIPLES = np.linspace(0.5, 20, 400)
 
 
 def common_opinion(tau, labellers, rho, rng):
-    """Single votes (..., labellers): with probability rho all repeat the first one, else they are independent."""
-    votes = rng.random((*tau.shape[:-1], labellers)) < tau[..., :1]
+    """Counts of votes: with probability rho all repeat one of them, else they are independent."""
     repeat = rng.random(tau.shape[:-1]) < rho
-    votes[repeat] = votes[repeat][:, :1]
-    return votes
-
-
-def as_counts(votes):
-    s = votes.sum(axis=-1)
-    return np.stack([s, votes.shape[-1] - s], axis=-1)
+    s = rng.binomial(np.where(repeat, 1, labellers), tau[..., 0]) * np.where(repeat, labellers, 1)
+    return np.stack([s, labellers - s], axis=-1)
 
 
 # ------------------------------------------------------------------ symbolically
@@ -65,7 +59,7 @@ def test_information_symbolically():
             sp.factor(sum(p * f(log).subs(eta, sp.log(tau / (1 - tau))) for p, log in zip(distribution, logs)))
             for f in (lambda g: g.diff(eta), lambda g: g.diff(eta) ** 2, lambda g: -g.diff(eta, 2))
         )
-        assert sp.simplify(score) == 0
+        assert is_zero(score)
         H, G = (expectation([weight.subs(tau, s) for s in t]) for weight in (curved, square))
         # H G^-1 H = c I_LR without an inverse: G = H I_LR^-1 H / c.
         product = H * fisher.inv() * H
@@ -124,34 +118,31 @@ ALTERED = {
 @pytest.fixture(scope="module")
 def correlated_fits():
     """5,500 fits know variances to 1.9%: the nearest altered formula is 17% away."""
-    return simulate(MODEL, lambda tau, z, rng: as_counts(common_opinion(tau, M, RHO, rng)), seed=21, size=5500)
+    return simulate(MODEL, lambda tau, z, rng: common_opinion(tau, M, RHO, rng), seed=21, n=N, size=5500)
 
 
 def test_information_of_correlated_votes(correlated_fits):
-    assert departure(correlated_fits, MODEL, effective(M, PHI) * MODEL.fisher_information()) < NEAR
+    assert departure(correlated_fits, MODEL, effective(M, PHI) * MODEL.fisher_information(), N) < NEAR
     np.testing.assert_allclose(correlated_fits.mean(axis=0), MODEL.coef, atol=0.01)  # bias O(1 / n), as for Theorem 1
 
 
 @pytest.mark.parametrize("name", ALTERED)
 def test_altered_formulas_are_rejected(correlated_fits, name):
-    assert departure(correlated_fits, MODEL, ALTERED[name] * MODEL.fisher_information()) > FAR
+    assert departure(correlated_fits, MODEL, ALTERED[name] * MODEL.fisher_information(), N) > FAR
 
 
 @pytest.mark.parametrize("labellers, rho_", [(2, 0.9), (20, 0.05), (20, 0.6)])
 def test_information_of_correlated_votes_elsewhere(labellers, rho_):
-    def votes(tau, z, rng):
-        return as_counts(common_opinion(tau, labellers, rho_, rng))
-
-    coef = simulate(GENERAL, votes, seed=22, size=1000)
+    coef = simulate(GENERAL, lambda tau, z, rng: common_opinion(tau, labellers, rho_, rng), seed=22, n=N, size=1000)
     information = effective(labellers, 1 + (labellers - 1) * rho_) * GENERAL.fisher_information()
-    assert departure(coef, GENERAL, information) < NEAR
-    assert departure(coef, GENERAL, 2 * information) > FAR
+    assert departure(coef, GENERAL, information, N) < NEAR
+    assert departure(coef, GENERAL, 2 * information, N) > FAR
 
 
 def test_the_grid_of_multiples_would_find_the_right_one(correlated_fits):
     """Positive control of the search among all multiples of the Fisher information, which finds none further below."""
     fisher = MODEL.fisher_information()
-    distances = [departure(correlated_fits, MODEL, c * fisher) for c in MULTIPLES]
+    distances = [departure(correlated_fits, MODEL, c * fisher, N) for c in MULTIPLES]
     assert min(distances) < NEAR and MULTIPLES[np.argmin(distances)] == pytest.approx(M / PHI, rel=0.05)
 
 
@@ -165,7 +156,7 @@ def rho_of(tau):
 
 def sandwich_of(model, labellers):
     """H G^-1 H with phi depending on tau, by two-dimensional averages over a large sample of features."""
-    Y, _ = model.sample(1_000_000, np.random.default_rng(99))
+    Y, _ = model.sample(200_000, np.random.default_rng(99))
     tau, x = model.posterior(Y), np.column_stack([np.ones(len(Y)), Y])
     weight = labellers * tau[:, 0] * tau[:, 1]
     H = (x.T * weight) @ x / len(x)
@@ -174,12 +165,9 @@ def sandwich_of(model, labellers):
 
 
 def test_variance_not_proportional_to_tau_one_minus_tau_is_rejected():
-    def votes(tau, z, rng):
-        return as_counts(common_opinion(tau, 20, rho_of(tau), rng))
-
-    coef = simulate(MODEL, votes, seed=23)
+    coef = simulate(MODEL, lambda tau, z, rng: common_opinion(tau, 20, rho_of(tau), rng), seed=23, n=N)
     # The mean is still m tau, so that the estimate is consistent, and the sandwich formula itself holds:
     np.testing.assert_allclose(coef.mean(axis=0), MODEL.coef, atol=0.02)
-    assert departure(coef, MODEL, sandwich_of(MODEL, 20)) < NEAR
+    assert departure(coef, MODEL, sandwich_of(MODEL, 20), N) < NEAR
     # but no multiple of I_LR is the information: the best of a fine grid is still far.
-    assert min(departure(coef, MODEL, c * MODEL.fisher_information()) for c in MULTIPLES) > FAR
+    assert min(departure(coef, MODEL, c * MODEL.fisher_information(), N) for c in MULTIPLES) > FAR

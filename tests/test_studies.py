@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from functools import cache
 from importlib import import_module
 
 import numpy as np
@@ -12,10 +13,12 @@ from softlabel.book import studies
 from softlabel.book.studies import alpha0_coverage
 
 FOLDER = ROOT / "book" / "studies"
+code = cache(studies.code)  # of files that stay as they are
 
 
 @pytest.mark.parametrize("name", studies.NAMES)
-def test_a_file_is_of_the_present_code_and_whole(name):
+def test_a_file_is_of_the_present_code_and_whole(name, monkeypatch):
+    monkeypatch.setattr(studies, "code", code)
     first, *rows = (FOLDER / f"{name}.csv").read_text("utf8").splitlines(keepends=True)
     assert studies.is_of_present_code(name, first), "stale: make studies"
     cells = import_module(f"softlabel.book.studies.{name}").CELLS
@@ -65,16 +68,16 @@ def test_what_makes_a_study_stale(copied, module, old, new, stale):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Six cells of a study, of one table each: where to stop, if anywhere, and which were computed."""
-    stop, computed, cell = [], [], alpha0_coverage.cell
+    """Six cells of a study, with quick rows: where to stop, if anywhere, and which were computed."""
+    stop, computed = [], []
 
-    def noted(seed, **kind):
+    def noted(seed, n, **kind):
         if seed in stop:
             raise KeyboardInterrupt
         computed.append(seed)
-        return cell(seed=seed, **kind)
+        return {"value": n + seed / 7}
 
-    monkeypatch.setattr(alpha0_coverage, "TABLES", 1)
+    monkeypatch.setattr(studies, "code", code)
     monkeypatch.setattr(alpha0_coverage, "CELLS", alpha0_coverage.CELLS[:6])
     monkeypatch.setattr(alpha0_coverage, "cell", noted)
     return stop, computed
@@ -115,7 +118,6 @@ def test_rows_of_other_code_are_computed_anew(small, interrupted):
 
 def test_a_change_that_changes_no_row_is_confirmed_by_some_of_them(small, tmp_path, monkeypatch):
     monkeypatch.setattr(alpha0_coverage, "CELLS", [alpha0_coverage.CELLS[0] | {"seed": seed} for seed in range(40)])
-    monkeypatch.setattr(alpha0_coverage, "cell", lambda seed, n, **kind: small[1].append(seed) or {"value": n + seed / 7})
     studies.run("alpha0_coverage", tmp_path, n_jobs=1)
     path = tmp_path / "alpha0_coverage.csv"
     text, present = path.read_text(), studies.head("alpha0_coverage").split()[-1]

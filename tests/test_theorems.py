@@ -5,6 +5,7 @@ right one.
 """
 
 from fractions import Fraction
+from functools import cache
 from math import comb
 
 import numpy as np
@@ -37,6 +38,7 @@ ALTERED = {
 # ------------------------------------------------------------------ symbolically
 
 
+@cache
 def beta_binomial_moments():
     """Mean and variance of one class count, from the hierarchy p ~ Beta(a tau, a (1 - tau)), s | p ~ Binomial(m, p)."""
     tau = sp.symbols("tau", positive=True)
@@ -50,6 +52,7 @@ def beta_binomial_moments():
     return tau, sp.simplify(mean), sp.factor(within + between)
 
 
+@cache
 def sandwich():
     """I_LR, H and G for one feature on three points with any probabilities w_j and posteriors tau_j."""
     tau, _, variance = beta_binomial_moments()
@@ -69,30 +72,30 @@ def sandwich():
     return expectation(tau * (1 - tau)), expectation(hessian), expectation(variance)
 
 
-def is_zero(matrix):
-    return all(sp.simplify(entry) == 0 for entry in matrix)
+def is_zero(term):
+    """A rational function, exactly: its numerator vanishes. A matrix, all of its entries."""
+    return all(sp.expand(sp.numer(sp.together(entry))) == 0 for entry in np.ravel(term))
 
 
 def test_votes_have_mean_m_tau_and_inflated_variance():
     tau, mean, variance = beta_binomial_moments()
-    assert sp.simplify(mean - m * tau) == 0
-    assert sp.simplify(variance - m * tau * (1 - tau) * m / FACTOR) == 0
+    assert is_zero(mean - m * tau)
+    assert is_zero(variance - m * tau * (1 - tau) * m / FACTOR)
     # Negative: neither the binomial variance nor the factor upside down.
-    assert sp.simplify(variance - m * tau * (1 - tau)) != 0
-    assert sp.simplify(variance - m * tau * (1 - tau) * (1 + a) / (m + a)) != 0
+    assert not is_zero(variance - m * tau * (1 - tau))
+    assert not is_zero(variance - m * tau * (1 - tau) * (1 + a) / (m + a))
 
 
 def test_theorem_1_symbolically():
     fisher, H, G = sandwich()
-    information = H * G.inv() * H
-    assert is_zero(information - FACTOR * fisher)
+    assert is_zero(H * G.adjugate() * H - FACTOR * G.det() * fisher)  # H G^-1 H = c I_LR without an inverse
     # Different at one point, hence different formulas; fractions, so that nothing is rounded.
-    point = dict(zip(sorted(information.free_symbols, key=str), sp.sympify("2/7, 1/3, 1/5, 3/4, 5/8, 5, 11/13, 1/9")))
-    assert set(point) == information.free_symbols
-    for name, altered in ALTERED.items():
-        assert not is_zero((information - altered(m, a) * fisher).subs(point)), name
-    # In one place the paper prints H^-1 G H^-1 for the information; that is its inverse.
+    symbols = sorted(G.free_symbols, key=str)
+    point = dict(zip(symbols, sp.sympify("2/7, 1/3, 1/5, 3/4, 5/8, 5, 11/13, 1/9"), strict=True))
     H, G, fisher, factor = (thing.subs(point) for thing in (H, G, fisher, FACTOR))
+    for name, altered in ALTERED.items():
+        assert not is_zero(H * G.inv() * H - sp.sympify(altered(m, a)).subs(point) * fisher), name
+    # In one place the paper prints H^-1 G H^-1 for the information; that is its inverse.
     assert not is_zero(H.inv() * G * H.inv() - factor * fisher)
     assert is_zero((H.inv() * G * H.inv()).inv() - factor * fisher)
 
@@ -116,7 +119,7 @@ def test_theorem_2_symbolically():
     error = prior * below(-(b[0] + b[1] * delta / 2) / spread) + (1 - prior) * below((b[0] - b[1] * delta / 2) / spread)
     best = dict(zip(b, (-delta * cut, delta, 0)))
     assert all(sp.simplify(error.diff(bi).subs(best)) == 0 for bi in b)
-    assert is_zero(sp.hessian(error, b).subs(best) / 2 - curvature(delta, cut))
+    assert sp.simplify(sp.hessian(error, b).subs(best) / 2 - curvature(delta, cut)) == sp.zeros(3)
     # Any J, and fractions for the distribution of the features.
     fisher, H, G = sandwich()
     free = sorted(fisher.free_symbols, key=str)
@@ -124,9 +127,9 @@ def test_theorem_2_symbolically():
     j11, j12, j22 = sp.symbols("j11 j12 j22")
     J = sp.Matrix([[j11, j12], [j12, j22]])
     ratio = sp.cancel((J * fisher.inv()).trace() / (J * H.inv() * G * H.inv()).trace())
-    assert sp.simplify(ratio - FACTOR) == 0
+    assert is_zero(ratio - FACTOR)
     for name, altered in ALTERED.items():
-        assert sp.simplify(ratio - altered(m, a)) != 0, name
+        assert not is_zero(ratio - altered(m, a)), name
 
 
 def test_remark_1_symbolically():
@@ -222,10 +225,11 @@ def test_theorem_1_rejects_altered_formulas(votes_fits, name):
 @pytest.mark.parametrize("labellers, alpha0", [(1, 0.5), (10, 0.05), (10, 20.0), (4, np.inf)])
 def test_theorem_1_elsewhere(labellers, alpha0):
     """Unequal priors, correlated features, other m and alpha0."""
-    coef = simulate(GENERAL, lambda tau, z, rng: sample_votes(tau, labellers, alpha0, rng=rng), seed=3, size=1000)
+    n = 1000
+    coef = simulate(GENERAL, lambda tau, z, rng: sample_votes(tau, labellers, alpha0, rng=rng), seed=3, n=n, size=1000)
     fisher = GENERAL.fisher_information()
-    assert departure(coef, GENERAL, godambe_information(fisher, labellers, alpha0)) < NEAR
-    assert departure(coef, GENERAL, 2 * godambe_information(fisher, labellers, alpha0)) > FAR
+    assert departure(coef, GENERAL, godambe_information(fisher, labellers, alpha0), n) < NEAR
+    assert departure(coef, GENERAL, 2 * godambe_information(fisher, labellers, alpha0), n) > FAR
 
 
 def test_theorem_1_needs_votes_around_the_posterior():
@@ -432,12 +436,12 @@ def test_a_continuous_density_does_not_give_a_second_order_expansion():
 def test_efficiency_where_the_density_is_wide_at_the_boundary():
     """At 1,000 items simulated fits have the efficiency by the limit law of the coefficients, not that of Theorem 2."""
     rng = np.random.default_rng(61)
-    u = np.geomspace(1e-9, 9, 1500)
+    u = np.geomspace(1e-9, 9, 600)
 
     def error(coef):  # the exact excess error of rules
         spread = abs(coef[:, 2:]) * u**-0.25
-        wrong = stats.norm.cdf(-(coef[:, :1] + coef[:, 1:2] * u) / spread)
-        wrong += stats.norm.cdf((coef[:, :1] - coef[:, 1:2] * u) / spread)
+        wrong = special.ndtr(-(coef[:, :1] + coef[:, 1:2] * u) / spread)
+        wrong += special.ndtr((coef[:, :1] - coef[:, 1:2] * u) / spread)
         return np.trapezoid(stats.norm.pdf(u) * np.tanh(u / 2) * wrong * u, np.log(u), axis=1)
 
     def fits(labels, n=1000, size=500):
@@ -449,7 +453,7 @@ def test_efficiency_where_the_density_is_wide_at_the_boundary():
     def by_limit_law(items):  # E over the normal errors of intercept and tilt, by Gauss and Hermite
         weight = stats.norm.pdf(u) * special.expit(u) * special.expit(-u)
         level, tilt = (1 / (2 * np.trapezoid(weight * u**k * u, np.log(u))) for k in (0, -0.5))
-        nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(24)
         draws = np.array([[np.sqrt(level / items) * a, 1, np.sqrt(tilt / items) * b] for a in nodes for b in nodes])
         return np.outer(weights, weights).ravel() @ error(draws) / (2 * np.pi)
 

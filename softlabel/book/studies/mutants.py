@@ -5,6 +5,7 @@ package and the tests, alters the text, and runs the tests that should see it. T
 those tests, so that a row is computed anew where one of these has changed, and not with every change of the package.
 """
 
+import gc
 import os
 import shutil
 import sys
@@ -41,11 +42,16 @@ def hash_of(group: dict[str, Any]) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()[:8]
 
 
-CELLS = [
-    dict(of=of, by=by, place=place, kind=kind, old=old, new=new, code=hash_of(group))
-    for (of, by, place), group in GROUPS.items()
-    for kind, old, new in group["mutants"]
-]
+def __getattr__(name: str) -> Any:
+    """``CELLS`` when they are first asked for: to hash what they depend on takes a second."""
+    if name != "CELLS":
+        raise AttributeError(name)
+    globals()[name] = [
+        dict(of=of, by=by, place=place, kind=kind, old=old, new=new, code=hash_of(group))
+        for (of, by, place), group in GROUPS.items()
+        for kind, old, new in group["mutants"]
+    ]
+    return globals()[name]
 
 
 def altered(place: str, old: str, new: str) -> str:
@@ -79,6 +85,7 @@ def _run(folder: Path, arguments: list[str]) -> None:
     """In a process of its own: pytest in a folder, with the package and the tests from there."""
     import pytest
 
+    gc.freeze()  # what the process was forked with is neither searched for garbage nor copied for it
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", "")).startswith((str(ROOT / "softlabel"), str(ROOT / "tests"))):
             del sys.modules[name]
@@ -94,7 +101,8 @@ def failed(file: str, text: str, tests: list[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in ("softlabel", "tests", "book/_ext"):
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            # With what is compiled already, but for what is being written now.
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("*.pyc.*"))
         shutil.copy(ROOT / "pyproject.toml", folder)
         (folder / file).write_text(text, "utf8")
         options = ["-q", "--tb=no", "-p", "no:cacheprovider", "--junitxml=report.xml"]
