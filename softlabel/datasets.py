@@ -6,7 +6,8 @@ them already, itself or up to two folders down, serves without a network. Histog
 
 import csv
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -78,10 +79,24 @@ def fetch(name: str) -> Path:
     DataFileError
         If the file is neither in the cache folder nor to be had; the message says how to put it in place by hand.
     """
-    with warnings.catch_warnings():  # in a notebook pooch's import asks for ipywidgets, which nothing here needs
-        warnings.simplefilter("ignore")
-        import pooch
+    with quiet_pooch() as pooch:
+        return _fetch(pooch, name)
 
+
+@contextmanager
+def quiet_pooch() -> Iterator[Any]:
+    """The library pooch, without words that would end up among the outputs of a chapter."""
+    with warnings.catch_warnings(action="ignore"):  # in a notebook its import asks for ipywidgets, which nothing here needs
+        import pooch
+    logger, level = pooch.get_logger(), pooch.get_logger().level
+    logger.setLevel("WARNING")  # no address and no folder of a download
+    try:
+        yield pooch
+    finally:
+        logger.setLevel(level)
+
+
+def _fetch(pooch: Any, name: str) -> Path:
     address, sha256 = FILES[name]
     store = pooch.create(
         path=pooch.os_cache("softlabel"),
@@ -91,8 +106,6 @@ def fetch(name: str) -> Path:
         env="SOFTLABEL_DATA",
     )
     copies = [path for place in (name, f"*/{name}", f"*/*/{name}") for path in sorted(store.abspath.glob(place))]
-    logger, level = pooch.get_logger(), pooch.get_logger().level
-    logger.setLevel("WARNING")  # else the address and folder of a download end up among the outputs of a chapter
     try:
         right = next((path for path in copies if pooch.file_hash(str(path)) == sha256), None)
         return right or Path(store.fetch(name))
@@ -103,8 +116,6 @@ def fetch(name: str) -> Path:
             f"({type(error).__name__}: {error}). To put it in place by hand, download it from that address (its sha256 is "
             f"{sha256}) into a folder, under the name {name}, and set the environment variable SOFTLABEL_DATA to that folder."
         ) from None
-    finally:
-        logger.setLevel(level)
 
 
 def _read_rda(name: str) -> pd.DataFrame:

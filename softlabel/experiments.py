@@ -253,10 +253,7 @@ def simulate_breast_cancer(
     ms, alphas = _grid(ms, alphas)
     as_choice(method, "method", list(FITS))
     n_splits = as_whole(n_splits, "n_splits", 2)
-    data = load_breast_cancer()
-    assert data.X is not None and data.y is not None  # nothing but votes is missing there
-    X = data.X.filter(like="mean ").to_numpy()
-    X, y = (X - X.mean(axis=0)) / X.std(axis=0), data.y.to_numpy()
+    X, y = tumours()
     span = f"n_train, between {X.shape[1] + 1} and {len(X) - 1},"
     n_train = as_whole(n_train, span, X.shape[1] + 1)
     if n_train >= len(X):
@@ -278,6 +275,14 @@ def simulate_breast_cancer(
     frame["error"], frame["error_se"] = error.mean(axis=0), error.std(axis=0, ddof=1) / np.sqrt(n_splits)
     frame["share_separated"] = separated.mean(axis=0)
     return frame
+
+
+def tumours() -> tuple[Array, Array]:
+    """The ten means of the breast cancer data (569, 10), standardised, and the labels (569,)."""
+    data = load_breast_cancer()
+    assert data.X is not None and data.y is not None  # nothing but votes is missing there
+    X = data.X.filter(like="mean ").to_numpy()
+    return (X - X.mean(axis=0)) / X.std(axis=0), data.y.to_numpy()
 
 
 def split_errors(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp, ndtr
+from scipy.special import logsumexp
 
 from softlabel.exchangeable import Panel, standardise
 from softlabel.labeller_search import Search, Seen
@@ -81,27 +81,6 @@ def compare_annotators(table: VoteTable, truth: Array | None = None) -> pd.DataF
     frame = pd.DataFrame(columns, index=table.annotators.rename("annotator"))
     frame.loc[total(variance > 0) < CONTESTED, ["z positive", "z agreement"]] = np.nan
     return frame
-
-
-def differing_annotators(frame: pd.DataFrame, p: float) -> list[Any]:
-    """Annotators with a z value too large for chance, the largest first.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        From :func:`compare_annotators`.
-    p : float
-        Chance that any annotator is named if all are exchangeable (Bonferroni, over all z values), at most.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"z positive": [1.0, -4.0], "z agreement": [0.5, 2.0]}, index=["Ann", "Bob"])
-    >>> differing_annotators(frame, 0.01)
-    ['Bob']
-    """
-    z = frame[["z positive", "z agreement"]].abs()
-    largest = z.max(axis=1).dropna()
-    return list(largest[2 * ndtr(-largest) * z.count().sum() < p].sort_values(ascending=False).index)
 
 
 class DawidSkene(NamedTuple):

@@ -1,6 +1,6 @@
 """Tables of votes and of features as people keep them, read into codes and numbers; every row is used or counted."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,9 +195,7 @@ def _which_positive(
     return np.array([same(value, positive) for value in found], dtype=bool)
 
 
-def read_features(
-    features: pd.DataFrame, columns: Sequence[Hashable] | None, truth: object
-) -> "tuple[pd.DataFrame, pd.Series[Any] | None]":
+def read_features(features: pd.DataFrame, truth: object) -> "tuple[pd.DataFrame, pd.Series[Any] | None]":
     """Features as floats, nan where missing, items in the index; and the truth, taken out of them if it is a column."""
     features = as_pandas(features)
     if not isinstance(features, pd.DataFrame):
@@ -219,26 +217,12 @@ def read_features(
     if not X.columns.is_unique:
         raise ValueError(f"features has more than one column named {X.columns[X.columns.duplicated()][0]!r}")
     if isinstance(truth, Hashable) and truth is not None:
-        _must_have(X, [truth], "truth")
+        if truth not in X.columns:
+            raise ValueError(f"truth: features has no column {truth!r}; its columns are {listed(X.columns)}")
         X, truth = X.drop(columns=[truth]), X[truth]
-    if columns is not None:
-        if isinstance(columns, str | bytes) or not pd.api.types.is_list_like(columns):
-            raise ValueError(f"columns must be a list of columns of features, got {columns!r}")
-        _must_have(X, columns, "columns")
-        X = X[list(columns)]
     if not X.size:
         raise ValueError(f"features has no numbers: {len(X)} items and {X.shape[1]} columns of features")
     return pd.DataFrame({name: _floats(X[name], name, features) for name in X.columns}, index=X.index.rename("item")), truth
-
-
-def _must_have(X: pd.DataFrame, names: Sequence[Hashable], argument: str) -> None:
-    for name in names:
-        try:
-            missing = name not in X.columns
-        except TypeError:  # a list is no name
-            missing = True
-        if missing:
-            raise ValueError(f"{argument}: features has no column {name!r}; its columns are {listed(X.columns)}")
 
 
 def _floats(column: "pd.Series[Any]", name: Hashable, features: pd.DataFrame) -> Array:

@@ -296,7 +296,7 @@ def test_true_labels_of_some_items_from_a_file(tmp_path, labels, positive, words
     assert words != (0, 1) or ",1.0" in (tmp_path / "features.csv").read_text()
     for given in ({"features": tmp_path / "features.csv", "truth": "gold"}, {"features": features, "truth": truth}):
         tables = read(tmp_path / "votes.csv", positive=positive, **given)
-        x, known = read_features(tables.features, None, tables.truth)
+        x, known = read_features(tables.features, tables.truth)
         found = read_truth(known, x.index, list(tables.votes["label"].unique()), tables.positive)
         np.testing.assert_array_equal(found, [1, np.nan, 0, *[np.nan] * (N - 3)])
 

@@ -1,12 +1,13 @@
 """Files of the book's repository that are no part of the package, wherever a chapter runs."""
 
 import json
-import warnings
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
+
+from softlabel.datasets import quiet_pooch
 
 
 def site_address(repository: str) -> str:
@@ -66,19 +67,12 @@ def repository_file(path: str) -> Path:
         raise FileNotFoundError(_advice(path, "this installation does not say from which address it could be downloaded"))
     commit = origin["vcs_info"]["commit_id"]
     address = f"{url.geturl().removesuffix('.git')}/raw/{commit}/{path}"  # the form of GitHub and of GitLab
-    # In a notebook pooch's import asks for ipywidgets, which nothing here needs.
-    with warnings.catch_warnings(action="ignore"):
-        import pooch
-
-    logger, level = pooch.get_logger(), pooch.get_logger().level
-    logger.setLevel("WARNING")  # else the address and folder of a download end up among the outputs of a chapter
+    name = f"{commit}-{path.replace('/', '-')}"
     try:
-        name = f"{commit}-{path.replace('/', '-')}"
-        return Path(pooch.retrieve(address, known_hash=None, fname=name, path=pooch.os_cache("softlabel")))
+        with quiet_pooch() as pooch:
+            return Path(pooch.retrieve(address, known_hash=None, fname=name, path=pooch.os_cache("softlabel")))
     except (OSError, ValueError) as error:
         raise FileNotFoundError(_advice(path, f"{address} cannot be had ({type(error).__name__}: {error})")) from None
-    finally:
-        logger.setLevel(level)
 
 
 def _origin() -> dict[str, Any]:

@@ -304,7 +304,7 @@ def _join(tables: Tables, repeats: str, rest: str | None, pseudonyms: bool) -> _
     """Items with features first, each with its status; all labels but the positive one are ``rest`` if that is a word."""
     positive, votes, features = tables.positive, tables.votes, tables.features
     assert features is not None
-    X, labels = read_features(features, None, tables.truth)
+    X, labels = read_features(features, tables.truth)
     if rest is not None:
         labels = None if labels is None else truth_against_the_rest(labels, labels_of(votes).index, positive, rest)
         votes = one_against_the_rest(votes, positive, rest)

@@ -11,6 +11,7 @@ from softlabel import datasets
 from softlabel.book import standin
 from softlabel.book.exercises.marking import Names, Unfit, floats, none_is_infinite, numbers
 from softlabel.book.exercises.quantities import mean_over_items, newton, votes_pmf, weight
+from softlabel.experiments import tumours
 from softlabel.logistic import fit_logistic
 from softlabel.normal import TwoClassNormal
 from softlabel.separation import find_separation
@@ -159,12 +160,6 @@ def ex_08_hand() -> Names:
     split, pure = np.ones((3, 2)), np.array([[2, 0], [0, 2], [2, 0]])
     square = np.array([[0.0, 0.0], [1, 1], [0, 1], [1, 0]])
     return locals()
-
-
-def tumours() -> tuple[Array, Array]:
-    data: Any = datasets.load_breast_cancer()
-    X = data.X.filter(like="mean ")
-    return ((X - X.mean()) / X.std()).to_numpy(), data.y.to_numpy()
 
 
 def ex_08_code() -> Names:

@@ -5,8 +5,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from softlabel.datasets import load_breast_cancer
-from softlabel.experiments import fit_as_r, nested_votes
+from softlabel.experiments import fit_as_r, nested_votes, tumours
 from softlabel.logistic import fit_logistic
 from softlabel.validation import Array
 
@@ -25,10 +24,7 @@ def cell(n: int, m: int, alpha0: int, seed: int) -> dict[str, float]:
     ``*_exact`` of the same two rules, on the test items; ``drawn_exact`` of the rule from labels that are drawn from the
     posterior, as the votes are; ``*_iid`` of rules trained on items that are drawn with replacement, on all items.
     """
-    data = load_breast_cancer()
-    assert data.X is not None and data.y is not None  # nothing but votes is missing there
-    X, y = data.X.filter(like="mean ").to_numpy(), data.y.to_numpy()
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    X, y = tumours()
     tau = fit_logistic(X, y).posterior(X)
 
     def positive(items: NDArray[np.int64], counts: Array) -> NDArray[np.bool_]:

@@ -6,8 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from softlabel.datasets import load_breast_cancer
-from softlabel.experiments import FITS, fit_as_r, nested_votes
+from softlabel.experiments import FITS, fit_as_r, nested_votes, tumours
 from softlabel.logistic import fit_logistic
 from softlabel.validation import Array
 
@@ -28,10 +27,7 @@ CELLS = [dict(made_by=name, seed=seed) for name, seed in product(MADE_BY, range(
 def cell(made_by: str, seed: int) -> dict[str, float]:
     """Over splits, means of the test errors, ``mean0`` of true labels and then row by row, and covariances ``cov0_1`` ..."""
     fit, factor = MADE_BY[made_by]
-    data = load_breast_cancer()
-    assert data.X is not None and data.y is not None  # nothing but votes is missing there
-    X, y = data.X.filter(like="mean ").to_numpy(), data.y.to_numpy()
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    X, y = tumours()
     labels, tau = np.column_stack([y, 1 - y]), fit_logistic(X, y).posterior(X)
     errors = []
     for child in np.random.SeedSequence(seed).spawn(SPLITS):
