@@ -44,14 +44,11 @@ def test_limits_of_remark_1():
     for m in (1, 5, 50):
         assert relative_efficiency(m, 1e-300) == 1
         assert relative_efficiency(m, 1e300) == relative_efficiency(m, np.inf) == m
-    # The first order of the approach: (m - 1) alpha0 / m, which an answer rounded to 1 would not have.
-    assert relative_efficiency(5, 1e-9) - 1 == pytest.approx(4e-9 / 5, rel=1e-6)
-
-
-def test_extremes_meet_without_nan():
     assert relative_efficiency(1e300, 1e300) == pytest.approx(5e299, rel=1e-12)
     assert relative_efficiency(1e300, np.inf) == 1e300
     assert relative_efficiency(1e300, 1e-300) == 1
+    # The first order of the approach: (m - 1) alpha0 / m, which an answer rounded to 1 would not have.
+    assert relative_efficiency(5, 1e-9) - 1 == pytest.approx(4e-9 / 5, rel=1e-6)
 
 
 @examples(200)

@@ -37,18 +37,6 @@ def density(model, y):
 # ------------------------------------------------------------------ published numbers
 
 
-@pytest.mark.parametrize("delta, expected", [(1, 0.397973), (2, 0.224800), (3, 0.098621), (4, 0.034299)])
-def test_expected_share_of_label_errors(delta, expected):
-    """E[1 - sum tau_i^2] = 2 E[tau_1 tau_2], which is twice the (0, 0) entry of the information."""
-    model = TwoClassNormal.canonical(delta)
-    assert 2 * model.fisher_information()[0, 0] == pytest.approx(expected, abs=5.1e-7)  # last printed digit
-    y = np.linspace(-15, 15, 60_001)
-    tau = TwoClassNormal.canonical(delta, p=1).posterior(y[:, None])
-    weight = sum(density(TwoClassNormal.canonical(delta, p=1), y[:, None]))
-    # Trapezium on an analytic, rapidly falling function: exact to rounding.
-    assert integrate.trapezoid((1 - (tau**2).sum(axis=1)) * weight, y) == pytest.approx(expected, abs=5.1e-7)
-
-
 @pytest.mark.parametrize("delta, i00, i11", [(1, 0.19898643, 0.16418401), (3, 0.04931063, 0.02103924)])
 def test_fisher_information_of_the_canonical_pair(delta, i00, i11):
     info = TwoClassNormal.canonical(delta).fisher_information()
