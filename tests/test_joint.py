@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference import exact_logpmf, gastro, logistic_data
 from scipy import optimize
 from scipy.special import expit
-from strategies import SEED, answered, attempt, examples, features
+from strategies import SEED, answered, attempt, examples, features, rounding
 
 from softlabel import (
     ConvergenceWarning,
@@ -48,18 +48,13 @@ def votes(seed, n=150, alpha0=3.0, most=8):
 def test_against_a_search_without_derivatives(seed, alpha0):
     X, counts = votes(seed, alpha0=alpha0)
     fit = fit_dirichlet_multinomial(X, counts)
-    best = min(
-        (
-            optimize.minimize(
-                lambda b: -log_likelihood(X, counts, b[:3], b[3] ** 2),
-                [0, 0, 0, start],
-                method="Nelder-Mead",
-                options={"maxiter": 9000, "maxfev": 9000, "xatol": 1e-10, "fatol": 1e-12},
-            )
-            for start in (0.1, 1, 5)
-        ),
-        key=lambda found: found.fun,
-    )
+
+    def minus(b):
+        return -log_likelihood(X, counts, b[:3], b[3] ** 2)
+
+    options = {"maxiter": 9000, "maxfev": 9000, "xatol": 1e-10, "fatol": 1e-12}
+    found = [optimize.minimize(minus, [0, 0, 0, start], method="Nelder-Mead", options=options) for start in (0.1, 1, 5)]
+    best = min(found, key=lambda f: f.fun)
     omega = 1 / fit.alpha0 if fit.alpha0 < np.inf else 0.0
     assert fit.converged
     assert fit.log_likelihood == pytest.approx(log_likelihood(X, counts, fit.coef, omega), abs=1e-9)
@@ -127,19 +122,16 @@ def test_expected_information_on_the_real_votes_is_that_of_vgam():
 
 def test_far_out_the_likelihood_is_still_right():
     """Posterior probabilities of 1e-20, which 1 - tau would lose; by exact arithmetic."""
-    X, counts = (
-        np.array([[-1.0], [0.0], [1.0], [1.0], [-1.0], [0.0]]),
-        np.array([[0, 9], [4, 5], [9, 0], [9, 0], [0, 9], [6, 3]]),
-    )
+    X = np.array([[-1.0], [0.0], [1.0], [1.0], [-1.0], [0.0]])
+    counts = np.array([[0, 9], [4, 5], [9, 0], [9, 0], [0, 9], [6, 3]])
     counts[:, 0] += [0, 0, 10**5, 0, 0, 0]
     counts[:, 1] += [10**5, 0, 0, 0, 0, 0]
     counts[[2, 0], [1, 0]] = 1  # one dissenting vote each
     fit = fit_dirichlet_multinomial(X, counts)
-    eta = fit.coef[0] + X[:, 0] * fit.coef[1]
-    exact = sum(
-        float(exact_logpmf(s, [expit(e), expit(-e)], fit.alpha0)) for s, e in zip(counts[[1, 3, 4, 5]], eta[[1, 3, 4, 5]])
-    )
-    ours = dm_logpmf(counts[[1, 3, 4, 5]], fit.posterior(X[[1, 3, 4, 5]]), fit.alpha0).sum()
+    some = [1, 3, 4, 5]
+    eta = fit.coef[0] + X[some, 0] * fit.coef[1]
+    exact = sum(float(exact_logpmf(s, [expit(e), expit(-e)], fit.alpha0)) for s, e in zip(counts[some], eta))
+    ours = dm_logpmf(counts[some], fit.posterior(X[some]), fit.alpha0).sum()
     assert ours == pytest.approx(exact, rel=1e-10)
 
 
@@ -269,14 +261,6 @@ def test_single_precision_and_large_offsets():
     X, counts = votes(16)
     fit = fit_dirichlet_multinomial(X.astype("float32"), counts)
     np.testing.assert_allclose(fit.coef, fit_dirichlet_multinomial(X, counts).coef, rtol=1e-5)
-
-
-def rounding(X, coef):
-    """Error (n,) of linear predictors computed twice: each, and its intercept, is a sum of p + 1 such terms.
-
-    Of features of 1e6 that differ by 1e-5, whose coefficients are near 1e5, five digits are left.
-    """
-    return 4 * len(coef) * np.finfo(float).eps * (abs(coef[0]) + np.abs(X) @ np.abs(coef[1:]))
 
 
 @examples(60)

@@ -14,7 +14,7 @@ from reference import R_TRUTH, R_VOTES, gastro, logistic_data
 from scipy import optimize, stats
 from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
-from strategies import ODD, attempt, examples, features, fittable, items
+from strategies import ODD, attempt, examples, features, fittable, items, rounding
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import softlabel as sl
@@ -456,40 +456,28 @@ def test_the_tolerance_would_catch_the_peers():
 
 
 @pytest.mark.parametrize("labels", [True, False])
-@pytest.mark.parametrize("shift", [0.0, 1e3, 2.0**30, -(2.0**30)])
-def test_shifted_features(labels, shift):
+@pytest.mark.parametrize(
+    "scale, shift",
+    [((1e-100, 1e100), 0), ((1e100, 1e100), 0), ((1e-100, 1e-100), 0), ((1, 1), 2.0**30), ((1e-100, 1), -(2.0**30))],
+)
+def test_shifted_and_scaled_features(scale, shift, labels):
     X, votes = logistic_data(8, labels=labels)
     X = np.round(X * 64) / 64  # so that X + 2^30 is exact
-    plain, shifted = fit_logistic(X, votes, **EXACT), fit_logistic(X + shift, votes, **EXACT)
-    assert shifted.converged
+    Z = (X + shift) * scale
+    plain, other = fit_logistic(X, votes, **EXACT), fit_logistic(Z, votes, **EXACT)
+    batch = fit_logistic_batch(np.stack([X, Z]), np.stack([votes, votes]), **EXACT).coef
     # 1e-7: a mean near 1e9 is rounded to 1e-7, which moves the centre but not the slopes; the
     # slopes lose digits only in solving.
-    np.testing.assert_allclose(shifted.coef[1:], plain.coef[1:], rtol=1e-7)
-    np.testing.assert_allclose(shifted.coef[0] + shift * shifted.coef[1:].sum(), plain.coef[0], atol=1e-6)
-    np.testing.assert_allclose(shifted.stderr()[1:], plain.stderr()[1:], rtol=1e-6)
-    assert shifted.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-7)
-    np.testing.assert_allclose(shifted.posterior(X + shift), plain.posterior(X), atol=1e-6)
-
-
-@pytest.mark.parametrize("scale", [(1e-100, 1e100), (1e100, 1e100), (1e-100, 1e-100), (1e-8, 1e8)])
-def test_scaled_features(scale):
-    X, votes = logistic_data(9, labels=False)
-    plain, scaled = fit_logistic(X, votes, **EXACT), fit_logistic(X * scale, votes, **EXACT)
-    factor = np.array([1, *scale])
-    assert scaled.converged and scaled.n_iter == plain.n_iter
-    np.testing.assert_allclose(scaled.coef * factor, plain.coef, rtol=1e-9)  # rounding
+    rtol, atol = (1e-7, 1e-6) if shift else (1e-9, 1e-9)
+    for one, two in ((plain.coef, other.coef), batch):
+        np.testing.assert_allclose(two[1:] * scale, one[1:], rtol=rtol)
+        np.testing.assert_allclose(two[0] + shift * (scale * two[1:]).sum(), one[0], atol=atol)
     for kind in ("model", "sandwich"):
-        np.testing.assert_allclose(scaled.stderr(kind=kind) * factor, plain.stderr(kind=kind), rtol=1e-8)
-    np.testing.assert_allclose(scaled.posterior(X * scale), plain.posterior(X), rtol=1e-9)
-
-
-def test_shift_and_scale_in_a_batch():
-    X, y = batch_data(30, 50)
-    X = np.round(X * 64) / 64
-    plain = fit_logistic_batch(X, y, **EXACT)
-    other = fit_logistic_batch(X * [1e-100, 1] + [0, 2.0**30], y, **EXACT)
-    np.testing.assert_allclose(other.coef[:, 1] * 1e-100, plain.coef[:, 1], rtol=1e-7)
-    np.testing.assert_allclose(other.coef[:, 2], plain.coef[:, 2], rtol=1e-7)  # as above: digits lost to 1e9
+        np.testing.assert_allclose(other.stderr(kind)[1:] * scale, plain.stderr(kind)[1:], rtol=10 * rtol)
+    assert other.converged and other.log_likelihood == pytest.approx(plain.log_likelihood, rel=rtol)
+    np.testing.assert_allclose(other.posterior(Z), plain.posterior(X), atol=atol)
+    if not shift:
+        assert other.n_iter == plain.n_iter and other.stderr() == pytest.approx(plain.stderr() / [1, *scale], rel=1e-8)
 
 
 # ------------------------------------------------------------------ whatever the data
@@ -602,14 +590,6 @@ def test_uncertainty_of_a_fit(data, kind, level):
         assert table["pvalue"][known & np.isfinite(table["z"])].between(0, 1).all()
 
 
-def rounding(X, coef):
-    """Error (n,) of linear predictors computed twice: each, and its intercept, is a sum of p + 1 such terms.
-
-    Of features of 1e6 that differ by 1e-5, whose coefficients are near 1e5, five digits are left.
-    """
-    return 4 * len(coef) * np.finfo(float).eps * (abs(coef[0]) + np.abs(X) @ np.abs(coef[1:]))
-
-
 @examples(60)
 @given(st.data())
 def test_a_batch_is_its_single_fits(data):
@@ -678,15 +658,8 @@ def climb(X, votes):
     q = np.shape(X)[1] + 1
     rng = np.random.default_rng(0)
     starts = [np.zeros(q), *rng.normal(size=(4, q))]
-    found = [
-        optimize.minimize(
-            lambda b: -value(b),
-            s,
-            method="Nelder-Mead",
-            options={"xatol": 1e-6, "fatol": 1e-10, "maxiter": 20_000, "maxfev": 20_000},
-        )
-        for s in starts
-    ]
+    options = {"xatol": 1e-6, "fatol": 1e-10, "maxiter": 20_000, "maxfev": 20_000}
+    found = [optimize.minimize(lambda b: -value(b), start, method="Nelder-Mead", options=options) for start in starts]
     best = min(found, key=lambda f: f.fun)
     root = optimize.root(lambda b: modified_score(X, votes, b), best.x, tol=1e-13)
     return root.x, value(root.x), -best.fun
@@ -795,15 +768,12 @@ def test_counts_are_repeated_labels_for_firth(seed):
 
 def test_bias_is_smaller_than_that_of_maximum_likelihood():
     """Forty items, slope 1: maximum likelihood overshoots by about a tenth, Firth's estimate by next to nothing."""
-    rng = np.random.default_rng(0)
-    true, slopes = np.array([0.5, 1.0]), []
-    for _ in range(1000):
-        X = rng.normal(size=(40, 1))
-        y = (rng.random(40) < expit(true[0] + true[1] * X[:, 0])).astype(int)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", SeparationWarning)  # none of these samples is separated: both estimates exist
-            slopes.append([fit_logistic(X, y, method=method).coef[1] for method in ("mle", "firth")])
-    (mle, firth), error = np.mean(slopes, axis=0) - true[1], np.std(slopes, axis=0) / np.sqrt(len(slopes))
+    rng, true = np.random.default_rng(0), np.array([0.5, 1.0])
+    X = rng.normal(size=(1000, 40, 1))
+    y = (rng.random((1000, 40)) < expit(true[0] + true[1] * X[..., 0])).astype(int)
+    # None of these samples is separated, or it would be a warning: both estimates exist.
+    slopes = np.column_stack([fit_logistic_batch(X, y, method=method).coef[:, 1] for method in ("mle", "firth")])
+    (mle, firth), error = slopes.mean(axis=0) - true[1], slopes.std(axis=0) / np.sqrt(len(slopes))
     assert mle > 5 * error[0]
     # Four standard errors (5 points) and a term of second order, (1/40)^2 times some tens.
     assert abs(firth) < 4 * error[1] + 0.02 and abs(firth) < mle / 3
