@@ -69,9 +69,8 @@ def test_features_and_votes_of_a_lesion_are_joined_by_name():
     X, counts, _ = gastro()
     right = softlabel.fit_logistic(X, counts).log_likelihood
     rng = np.random.default_rng(0)
-    shuffled = [
-        softlabel.fit_logistic(X.to_numpy(), np.asarray(counts)[rng.permutation(76)]).log_likelihood for _ in range(50)
-    ]
+    mixed = (np.asarray(counts)[rng.permutation(76)] for _ in range(50))
+    shuffled = [softlabel.fit_logistic(X.to_numpy(), votes).log_likelihood for votes in mixed]
     # The best of 50 shuffles says how far chance gets.
     assert right > max(shuffled) + 20
 
@@ -194,11 +193,8 @@ HEAD = [
     *("charge_degree (misd/fel)", "compas_decile_score", "two_year_recid", "compas_guess", "compas_correct", "", "", ""),
 ]
 PEOPLE = [  # sex, age, prior convictions, charge, arrested again, by the number in the files
-    (10, (0, 20, 0, 1, 0)),
-    (20, (1, 31, 3, 0, 1)),
-    (30, (0, 42, 9, 1, 1)),
-    (40, (1, 53, 1, 1, 0)),
-    (50, (0, 64, 2, 0, 1)),
+    *((10, (0, 20, 0, 1, 0)), (20, (1, 31, 3, 0, 1)), (30, (0, 42, 9, 1, 1))),
+    *((40, (1, 53, 1, 1, 0)), (50, (0, 64, 2, 0, 1))),
 ]
 WORKERS = [90000001, 90000002, 90000003]
 
@@ -206,11 +202,8 @@ WORKERS = [90000001, 90000002, 90000003]
 @pytest.fixture
 def recidivism(files):
     """Five defendants, three of them with votes, in files of the format of the real ones."""
-    rows = [
-        [id, 7, sex, age, 6, 6, priors, 66, charge, 6, again, 6, 6, "", "", ""]
-        for id, (sex, age, priors, charge, again) in PEOPLE
-    ]
-    files("BROWARD_CLEAN.csv", [HEAD, *rows], end="\r")
+    rows = [[id, 7, sex, age, 6, 6, priors, 66, charge, 6, again, 6, 6] for id, (sex, age, priors, charge, again) in PEOPLE]
+    files("BROWARD_CLEAN.csv", [HEAD, *([*row, "", "", ""] for row in rows)], end="\r")
     votes = [
         ["mTurk", *WORKERS, "", ""],
         ["id", "", "", "", "", ""],

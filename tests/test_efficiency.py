@@ -175,9 +175,8 @@ def brute(budget, item, vote, alpha0, n_items=None, cost_truth=None, min_items=1
     """Every pair of whole numbers that the budget pays for; amounts are decimal strings, so nothing is rounded."""
     budget, item, vote = F(budget), F(item), F(vote)
     top = floor(budget / vote)
-    pairs = [
-        (n, m) for m in range(1, top + 1) for n in range(min_items, min(n_items or top, floor(budget / (item + m * vote))) + 1)
-    ]
+    most_items = {m: min(n_items or top, floor(budget / (item + m * vote))) for m in range(1, top + 1)}
+    pairs = [(n, m) for m, most in most_items.items() for n in range(min_items, most + 1)]
     most = max(worth(n, m, alpha0) for n, m in pairs)
     tied = [(n * (item + m * vote), m, n) for n, m in pairs if worth(n, m, alpha0) == most]
     cost, m, n = min(tied)
@@ -205,20 +204,10 @@ def differences(design):
     for case in CASES:
         n, m, most, cost, truth = brute(*case)
         budget, item, vote, alpha0, n_items, price, least = case
-        got = design(
-            budget=float(budget),
-            cost_item=float(item),
-            cost_vote=float(vote),
-            alpha0=float(alpha0),
-            n_items=n_items,
-            cost_truth=None if price is None else float(price),
-            min_items=least,
-        )
-        if (
-            (got.n_items, got.m, got.n_truth) != (n, m, truth)
-            or got.worth != pytest.approx(float(most), rel=1e-12)
-            or got.cost != pytest.approx(float(cost), rel=1e-12)
-        ):
+        amounts = {"budget": float(budget), "cost_item": float(item), "cost_vote": float(vote), "alpha0": float(alpha0)}
+        got = design(**amounts, n_items=n_items, cost_truth=None if price is None else float(price), min_items=least)
+        same = (got.n_items, got.m, got.n_truth) == (n, m, truth)
+        if not same or (got.worth, got.cost) != pytest.approx((float(most), float(cost)), rel=1e-12):
             wrong.append((case, got, (n, m)))
     return wrong
 
@@ -255,9 +244,8 @@ def test_rounding_the_root_is_not_enough():
     st.one_of(st.none(), st.integers(1, 9)),
 )
 def test_no_design_is_better(budget, item, vote, alpha0, n_items):
-    design = attempt(
-        design_votes, budget=float(budget), cost_item=float(item), cost_vote=float(vote), alpha0=alpha0, n_items=n_items
-    )
+    amounts = {"budget": float(budget), "cost_item": float(item), "cost_vote": float(vote)}
+    design = attempt(design_votes, **amounts, alpha0=alpha0, n_items=n_items)
     assert (design is None) == (item + vote > budget)
     if design is not None:
         n = [min(n_items or np.inf, budget // (item + m * vote)) for m in range(1, int(budget / vote) + 1)]
