@@ -220,23 +220,16 @@ def test_recidivism_reads_the_votes_out_of_right_and_wrong(recidivism):
     data = softlabel.load_recidivism()
     check_parts_agree(data)
     assert data.counts.to_dict("list") == {"yes": [1, 2, 1], "no": [1, 0, 1]}
-    assert set(data.votes.itertuples(index=False, name=None)) == {
-        *((1, 1, "no"), (1, 2, "yes")),
-        *((2, 2, "yes"), (2, 3, "yes")),
-        *((3, 1, "no"), (3, 3, "yes")),
-    }
+    first, others = {(1, 1, "no"), (1, 2, "yes")}, {(2, 2, "yes"), (2, 3, "yes"), (3, 1, "no"), (3, 3, "yes")}
+    assert set(data.votes.itertuples(index=False, name=None)) == first | others
 
 
 def test_recidivism_joins_by_the_number_of_the_defendant(recidivism):
     """The files list the defendants in different orders, and one has a row of labels and empty rows."""
     voted, rest = softlabel.load_recidivism(), softlabel.load_recidivism("rest")
     assert list(voted.y.index) == list(voted.X.index) == list(voted.counts.index) == [1, 2, 3] and list(voted.y) == [0, 0, 1]
-    assert voted.X.to_dict("list") == {
-        "age": [53, 20, 31],
-        "log_priors": [np.log(2), 0, np.log(4)],
-        "felony": [1, 1, 0],
-        "female": [1, 0, 1],
-    }
+    priors = [np.log(2), 0, np.log(4)]
+    assert voted.X.to_dict("list") == {"age": [53, 20, 31], "log_priors": priors, "felony": [1, 1, 0], "female": [1, 0, 1]}
     assert list(rest.y.index) == list(rest.X.index) == [4, 5] and list(rest.y) == [1, 1]
     assert list(rest.X["age"]) == [42, 64] and list(rest.X.columns) == list(voted.X.columns)
     assert rest.counts is None and rest.votes is None and "2 items, no votes" in repr(rest)

@@ -66,9 +66,8 @@ def test_against_a_search_without_derivatives(seed, alpha0):
 def hessian(f, theta, h):
     """Second derivatives by central differences."""
     e = np.diag(h)
-    return np.array([[(f(theta + u + v) - f(theta + u - v) - f(theta - u + v) + f(theta - u - v)) for v in e] for u in e]) / (
-        4 * np.outer(h, h)
-    )
+    four = [[f(theta + u + v) - f(theta + u - v) - f(theta - u + v) + f(theta - u - v) for v in e] for u in e]
+    return np.array(four) / (4 * np.outer(h, h))
 
 
 @pytest.mark.parametrize("seed, alpha0", [(7, 0.05), (7, 3.0), (8, 20.0)])
@@ -167,16 +166,14 @@ def test_two_kinds_of_items():
     counts = sample_votes(np.column_stack([tau, 1 - tau]), 5, 2.0, rng)
     fit = fit_dirichlet_multinomial(x[:, None], counts)
 
+    def best_mean(votes, omega):
+        def minus(t):
+            return -dm_logpmf(votes, np.tile([t, 1 - t], (200, 1)), 1 / omega).sum()
+
+        return optimize.minimize_scalar(minus, bounds=(0.05, 0.95), method="bounded", options={"xatol": 1e-10}).fun
+
     def profile(omega):
-        return sum(
-            optimize.minimize_scalar(
-                lambda t, here=here: -dm_logpmf(counts[here], np.tile([t, 1 - t], (here.sum(), 1)), 1 / omega).sum(),
-                bounds=(0.05, 0.95),
-                method="bounded",
-                options={"xatol": 1e-10},
-            ).fun
-            for here in (x == 0, x == 1)
-        )
+        return best_mean(counts[:200], omega) + best_mean(counts[200:], omega)
 
     best = optimize.minimize_scalar(lambda log: profile(np.exp(log)), bounds=(-4, 3), method="bounded")
     assert 1 / fit.alpha0 == pytest.approx(np.exp(best.x), rel=1e-4)
@@ -371,9 +368,7 @@ def test_intercept_alone_in_every_fit():
     batch = fit_logistic_batch(np.stack([columns] * 2), np.stack([counts, counts[:, ::-1]]))
     np.testing.assert_allclose(batch.coef, [fit.coef, -fit.coef], rtol=1e-9)
     assert find_separation(columns, counts) == "none" and find_separation(columns, np.ones(16)) == "complete"
-    with pytest.warns(
-        SeparationWarning, match="the intercept alone, since all votes are for one class, tells the labels apart"
-    ):
+    with pytest.warns(SeparationWarning, match="the intercept alone, since all votes are for one class, tells the labels"):
         fit_logistic(columns, np.ones(16))
     low, high = alpha0_interval(counts, fit.posterior(columns), X=columns)
     assert low < 2.1502 < high < 10

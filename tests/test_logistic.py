@@ -237,15 +237,9 @@ def test_summary_holds_wald_tests_and_intervals():
         se = fit.stderr(kind=kind)
         z = fit.coef / se
         half = stats.norm.ppf(0.95) * se
+        columns = {"coef": fit.coef, "se": se, "z": z, "p": 2 * stats.norm.sf(np.abs(z))}
         # Every column is one of these, whatever its heading.
-        for name, column in {
-            "coef": fit.coef,
-            "se": se,
-            "z": z,
-            "p": 2 * stats.norm.sf(np.abs(z)),
-            "lower": fit.coef - half,
-            "upper": fit.coef + half,
-        }.items():
+        for name, column in {**columns, "lower": fit.coef - half, "upper": fit.coef + half}.items():
             close = np.isclose(numbers, column[:, None], rtol=1e-10).all(axis=0)
             assert close.any(), f"no column of the summary holds {name}"
 
@@ -611,15 +605,16 @@ def test_a_batch_is_its_single_fits(data):
 # ------------------------------------------------------------------ Firth's penalty
 
 
+FOUR = [[1.0], [2.0], [3.0], [4.0]]
 SEPARATED = [
     # features, labels or counts
-    ([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]),
+    (FOUR, [0, 0, 1, 1]),
     ([[1.0], [2.0], [2.0], [3.0]], [0, 0, 1, 1]),
     ([[0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1]),
     ([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [2.0, 1.0]], [0, 1, 1, 1, 1]),
-    ([[1.0], [2.0], [3.0], [4.0]], [1, 1, 1, 1]),  # one class only
-    ([[1.0], [2.0], [3.0], [4.0]], [[7, 0], [300, 0], [0, 4], [0, 9]]),
-    ([[1.0], [2.0], [3.0], [4.0]], [[7, 0], [3, 0], [1, 1], [0, 9]]),
+    (FOUR, [1, 1, 1, 1]),  # one class only
+    (FOUR, [[7, 0], [300, 0], [0, 4], [0, 9]]),
+    (FOUR, [[7, 0], [3, 0], [1, 1], [0, 9]]),
 ]
 
 

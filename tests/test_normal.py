@@ -314,12 +314,8 @@ def test_two_normal_classes(parameters, n, seed):
     Y, z = answered(model.sample, n, seed)
     assert Y.shape == (n, len(mean1)) and set(z) <= {0, 1}
     tau = answered(model.posterior, Y)
-    logit = (
-        np.log(prior1)
-        - np.log1p(-prior1)
-        + stats.multivariate_normal(mean1, cov).logpdf(Y)
-        - stats.multivariate_normal(mean2, cov).logpdf(Y)
-    )
+    one, two = (stats.multivariate_normal(mean, cov).logpdf(Y) for mean in (mean1, mean2))
+    logit = np.log(prior1) - np.log1p(-prior1) + one - two
     np.testing.assert_allclose(np.log(tau[:, 0]) - np.log(tau[:, 1]), logit, rtol=1e-6, atol=1e-6)
     best = answered(model.bayes_error)
     cut = np.log(prior1 / (1 - prior1)) / model.delta

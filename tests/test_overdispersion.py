@@ -64,6 +64,13 @@ def betabinom_log_likelihood(counts, tau, alpha0):
     return stats.betabinom.logpmf(s, m, alpha0 * t, alpha0 * u).sum()
 
 
+def highest(value, low, high):
+    """The top of a function of alpha0 and where it is, sought between exp(low) and exp(high)."""
+    options = {"xatol": 1e-9}
+    best = optimize.minimize_scalar(lambda log: -value(np.exp(log)), bounds=(low, high), method="bounded", options=options)
+    return -best.fun, np.exp(best.x)
+
+
 def relative_difference(a, b):
     """Zero where both are 0 or both infinite."""
     a, b = np.asarray(a, float), np.asarray(b, float)
@@ -163,11 +170,8 @@ def test_order_and_repetition_of_items_and_order_of_classes_do_not_matter():
     counts, tau = survey(4, 2.0, g=3)
     alpha0 = estimate_alpha0(counts, tau).alpha0
     order = np.random.default_rng(0).permutation(len(counts))
-    for c, t in [
-        (counts[order], tau[order]),
-        (np.vstack([counts] * 3), np.vstack([tau] * 3)),
-        (counts[:, [2, 0, 1]], tau[:, [2, 0, 1]]),
-    ]:
+    thrice = np.tile(np.arange(len(counts)), 3)
+    for c, t in [(counts[k], tau[k]) for k in (order, thrice)] + [(counts[:, [2, 0, 1]], tau[:, [2, 0, 1]])]:
         assert estimate_alpha0(c, t).alpha0 == pytest.approx(alpha0, rel=1e-10)  # rounding
     # With the classes of tau alone reversed the estimate must move.
     assert abs(estimate_alpha0(counts, tau[:, [2, 0, 1]]).alpha0 / alpha0 - 1) > 0.05
@@ -369,18 +373,18 @@ def test_bootstrap_intervals_with_infinity():
 def test_likelihood_ends_satisfy_the_likelihood_ratio_equation(seed, level):
     counts, tau = survey(seed, [1.0, 5.0][seed % 2], n=80)
 
-    def minus(log_alpha0):
-        return -betabinom_log_likelihood(counts, tau, np.exp(log_alpha0))
+    def value(a):
+        return betabinom_log_likelihood(counts, tau, a)
 
-    best = optimize.minimize_scalar(minus, bounds=(-5, 9), method="bounded", options={"xatol": 1e-9})
+    top, best = highest(value, -5, 9)
     ends = alpha0_interval(counts, tau, level=level, method="likelihood")
     for end, side in zip(ends, (-1, 1)):
-        if side == 1 and 2 * (minus(np.log(1e9)) - best.fun) < stats.chi2.ppf(level, 1):
+        if side == 1 and 2 * (top - value(1e9)) < stats.chi2.ppf(level, 1):
             assert end == np.inf  # the multinomial is within
             continue
-        assert side * (np.log(end) - best.x) > 0 and np.isfinite(end)
+        assert side * (end - best) > 0 and np.isfinite(end)
         # Twice the fall of the log-likelihood is the chi-square quantile; 1e-6 is rounding of betaln in a sum of 80.
-        assert 2 * (minus(np.log(end)) - best.fun) == pytest.approx(stats.chi2.ppf(level, 1), abs=1e-6)
+        assert 2 * (top - value(end)) == pytest.approx(stats.chi2.ppf(level, 1), abs=1e-6)
 
 
 def test_ends_of_the_likelihood_interval_on_the_boundary():
@@ -479,10 +483,7 @@ def test_equal_votes_add_the_logarithm_of_phi_for_each_two_coefficients(seed, al
     ends = alpha0_interval(counts, tau, X=X)
     logs = np.linspace(-6, 9, 31)
     start = logs[np.argmax([value(np.exp(log)) for log in logs])]
-    best = optimize.minimize_scalar(
-        lambda log: -value(np.exp(log)), bounds=(start - 0.5, start + 0.5), method="bounded", options={"xatol": 1e-9}
-    )
-    top = max(-best.fun, value(np.inf))
+    top = max(highest(value, start - 0.5, start + 0.5)[0], value(np.inf))
     check_ends(ends, value, top)
     assert ends[0] < ends[1] and all(type(end) is float for end in ends)
     # Negative: the interval without the adjustment has other ends.
@@ -509,10 +510,8 @@ def test_unequal_votes_against_statsmodels(seed, alpha0, n, p):
             w = m * t[:, 0] * t[:, 1] / phi(a)
             return betabinom_log_likelihood(counts, t, a) - np.linalg.slogdet((x.T * w) @ x)[1] / 2
 
-        best = optimize.minimize_scalar(
-            lambda log: -value(np.exp(log)), bounds=(-4, 14), method="bounded", options={"xatol": 1e-9}
-        )
-        a = np.inf if value(np.inf) > -best.fun else np.exp(best.x)
+        top, a = highest(value, -4, 14)
+        a = np.inf if value(np.inf) > top else a
     ends = np.array(alpha0_interval(counts, tau, X=X))
     # The package stops after the second round: what is left moves the fall at its ends by little.
     for end in ends:
@@ -618,12 +617,11 @@ def test_size_of_the_test_under_the_multinomial():
 def test_power_of_the_test():
     tau = np.random.default_rng(4).dirichlet([2, 2], size=100)
     rng = np.random.default_rng(5)
-    power = [
-        np.mean([overdispersion_test(sample_votes(tau, 7, a, rng=rng), tau).pvalue < 0.05 for _ in range(200)])
-        for a in (200.0, 40.0, 5.0)
-    ]
+    alphas = np.repeat([200.0, 40.0, 5.0], 200)
+    found = [overdispersion_test(sample_votes(tau, 7, a, rng=rng), tau).pvalue < 0.05 for a in alphas]
+    power = np.mean(np.reshape(found, (3, 200)), axis=1)
     # Phi(z - 1.64) with z = sqrt(n (m - 1) m / 2) / (1 + alpha0), the score test's expansion; 0.1 for that, and noise.
-    z = np.sqrt(100 * 7 * 6 / 2) / (1 + np.array([200.0, 40.0, 5.0]))
+    z = np.sqrt(100 * 7 * 6 / 2) / (1 + alphas[::200])
     np.testing.assert_allclose(power, stats.norm.cdf(z - stats.norm.isf(0.05)), atol=0.1)
     assert power[0] < power[1] < power[2] > 0.99
     X, counts, y = gastro()

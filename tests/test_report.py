@@ -766,9 +766,8 @@ def test_gains_with_a_ceiling_are_those_of_the_budget_s_chapter(ceiling):
     n, m, alpha0 = 60, 2, 3.0
     promised = n * relative_efficiency(m, alpha0)
     equal = promised / (1 + promised / ceiling)
-    found = buying.gains(
-        np.full(n, float(m)), Interval(*[alpha0] * 3), 2.0, 1.0, cost_truth=4.0, n_truths=10, equal=Interval(*[equal] * 3)
-    )[0]
+    known = {"cost_truth": 4.0, "n_truths": 10, "equal": Interval(*[equal] * 3)}
+    found = buying.gains(np.full(n, float(m)), Interval(*[alpha0] * 3), 2.0, 1.0, **known)[0]
     kwargs = {"cost_item": 2.0, "cost_vote": 1.0, "cost_truth": 4.0, "alpha0": alpha0, "ceiling": ceiling}
     with_items = split_budget(budget=(n + n / 4) * 4.0, **kwargs).all_votes  # the best design may have other m
     assert 10 + with_items >= (1 + found[buying.ITEMS]) * (10 + equal) * (1 - 1e-12)
