@@ -1336,6 +1336,7 @@ def edited(frame, row, column, value):
         (edited(LONG, 17, "item", None), X, {}, "votes, row 17: the item is missing"),
         (edited(LONG, 17, "annotator", np.nan), X, {}, "votes, row 17: the annotator is missing"),
         (edited(LONG, 17, "label", "yse"), X, {}, "3 different labels .* 'yse' .*votes, row 17"),
+        (edited(WIDE, 17, "a2", "yse"), X, {}, "'yse' .* item 'i17'"),
         (LONG.assign(task=1), X, {}, "'item', 'task', but only one"),
         (LONG.assign(label=None), X, {}, "every one is missing"),
         (LONG[:0], X, {}, "votes has no elements"),
