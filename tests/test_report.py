@@ -1356,6 +1356,7 @@ def edited(frame, row, column, value):
         (FLAGS.astype(str), X, {"truth": TRUTH == 1, "positive": "False"}, "item 'i0' is True.* class is 'True': write"),
         (NUMBERS.assign(label=NUMBERS["label"] + 1), X, {"truth": TRUTH, "positive": 2}, "'i0' is 1.* class is 1: write"),
         (WIDE[:60], X.assign(d=DISTANT), {"truth": TRUTH}, "columns of X are nearly a linear combination"),
+        (LONG, X, {"truth": pd.concat([TRUTH, pd.Series([1], ["new"])])}, "'new'.* not in features"),
         (LONG, X, {"repeats": "last"}, "repeats .*'last'"),
         (LONG, X, {"cost_vote": 0}, "cost_vote .*positive"),
         (LONG, X, {"cost_item": -1}, "cost_item .*positive"),
