@@ -156,6 +156,14 @@ def fittable(draw):
     return X, votes, fit
 
 
+def rounding(X, coef):
+    """Error (n,) of linear predictors computed twice: each, and its intercept, is a sum of p + 1 such terms.
+
+    Of features of 1e6 that differ by 1e-5, whose coefficients are near 1e5, five digits are left.
+    """
+    return 4 * len(coef) * np.finfo(float).eps * (abs(coef[0]) + np.abs(X) @ np.abs(coef[1:]))
+
+
 @st.composite
 def probabilities(draw, n=None, g=None):
     """Rows that sum to one, some of them with zeros or with values that are hardly above zero."""

@@ -176,9 +176,7 @@ def test_tables_are_matched_by_index():
     same_rule(SoftLabelClassifier(1).fit(frame, NAMED.iloc[order], sample_weight=weight.iloc[order]), straight)
     assert list(straight.feature_names_in_) == ["u", "v", "w"] and straight.n_features_in_ == 3
     truth = pd.Series(TRUTH)
-    same_rule(
-        SoftLabelClassifier().fit(frame, NAMED, truth=truth.iloc[order]), SoftLabelClassifier().fit(X, NAMED, truth=TRUTH)
-    )
+    same_rule(fit(frame, truth=truth.iloc[order]), fit(truth=TRUTH))
     with pytest.raises(ValueError, match="y has no row for"):  # split by rows, the two would not meet
         cross_val_score(SoftLabelClassifier(1), frame, NAMED.iloc[order], error_score="raise")
     assert straight.score(frame, NAMED.iloc[order]) == straight.score(frame, NAMED)
@@ -210,9 +208,8 @@ def test_cross_validation_splits_votes_in_order(votes):
     model = make_pipeline(StandardScaler(), SoftLabelClassifier(penalty=2))
     scores = cross_val_score(model, X, votes, cv=5, scoring=neg_log_loss_of_votes)
     take = votes.iloc if isinstance(votes, pd.DataFrame) else votes
-    by_hand = [
-        neg_log_loss_of_votes(model.fit(X[train], take[train]), X[test], take[test]) for train, test in KFold(5).split(X)
-    ]
+    folds = KFold(5).split(X)
+    by_hand = [neg_log_loss_of_votes(model.fit(X[train], take[train]), X[test], take[test]) for train, test in folds]
     np.testing.assert_allclose(scores, by_hand, rtol=1e-12)
     assert cross_val_score(model, X, votes).shape == (5,)
     strata = list(StratifiedKFold(4).split(X, np.asarray(votes).argmax(axis=1)))
@@ -249,9 +246,8 @@ def test_a_search_finds_the_penalty():
 def test_truth_and_weights_go_through_a_pipeline():
     model = make_pipeline(StandardScaler(), SoftLabelClassifier())
     truth = np.where(np.arange(200) % 3 == 0, LABELS, None)
-    scores = cross_val_score(
-        model, X, NAMED, cv=3, scoring=neg_log_loss_of_votes, params={"softlabelclassifier__truth": truth}
-    )
+    params = {"softlabelclassifier__truth": truth}
+    scores = cross_val_score(model, X, NAMED, cv=3, scoring=neg_log_loss_of_votes, params=params)
     train, test = next(KFold(3).split(X))
     scaled = StandardScaler().fit(X[train])
     first = SoftLabelClassifier().fit(scaled.transform(X[train]), NAMED.iloc[train], truth=truth[train])
@@ -344,12 +340,8 @@ def test_votes_of_other_classes_cannot_be_scored():
         fit().score(X, 0 * NAMED)
 
 
-GOOD = {
-    "y": COUNTS[:50],
-    "sample_weight": M[:50] + 1.0,
-    "truth": np.where(np.arange(50) < 30, LABELS[:50] == "yes", np.nan),
-    "penalty": 1.0,
-}
+KNOWN = np.where(np.arange(50) < 30, LABELS[:50] == "yes", np.nan)
+GOOD = {"y": COUNTS[:50], "sample_weight": M[:50] + 1.0, "truth": KNOWN, "penalty": 1.0}
 
 
 @examples(150)
@@ -374,9 +366,8 @@ def test_a_solver_that_gives_up_is_a_warning_of_ours(monkeypatch):
 
     solve = LogisticRegression.fit
     monkeypatch.setattr(LogisticRegression, "fit", give_up)
-    with pytest.warns(
-        sl.ConvergenceWarning, match="penalty=1 is small beside features as large as .*; scale the features"
-    ) as seen:
+    words = r"penalty=1 is small beside features as large as .*; scale the features"
+    with pytest.warns(sl.ConvergenceWarning, match=words) as seen:
         fit(X[:50], COUNTS[:50], penalty=1)
     assert len(seen) == 1
 

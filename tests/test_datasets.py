@@ -69,9 +69,8 @@ def test_features_and_votes_of_a_lesion_are_joined_by_name():
     X, counts, _ = gastro()
     right = softlabel.fit_logistic(X, counts).log_likelihood
     rng = np.random.default_rng(0)
-    shuffled = [
-        softlabel.fit_logistic(X.to_numpy(), np.asarray(counts)[rng.permutation(76)]).log_likelihood for _ in range(50)
-    ]
+    mixed = (np.asarray(counts)[rng.permutation(76)] for _ in range(50))
+    shuffled = [softlabel.fit_logistic(X.to_numpy(), votes).log_likelihood for votes in mixed]
     # The best of 50 shuffles says how far chance gets.
     assert right > max(shuffled) + 20
 
@@ -146,12 +145,20 @@ def test_adult_content_labels_may_be_any_collection():
         pd.testing.assert_frame_equal(load_once.__wrapped__("adult_content", positive=chosen).counts, expected)
 
 
-@pytest.mark.parametrize("options", [{"positive": bad} for bad in ("Q", "rx", "", ["RX"], None)] + [{"repeats": "last"}])
-def test_adult_content_wrong_arguments(options):
-    ((name, bad),) = options.items()
-    with pytest.raises(ValueError, match=name) as caught:
-        softlabel.load_adult_content(**options)
-    assert repr(bad) in str(caught.value)
+@pytest.mark.parametrize(
+    "name, option, words, values",
+    [
+        ("adult_content", "positive", "positive", ["Q", "rx", "", ["RX"], None]),
+        ("adult_content", "repeats", "repeats", ["last"]),
+        ("imagenet16h", "noise", "noise must be 80 or 125", [100, 0, "80", None, [80]]),
+        ("recidivism", "part", "part must be one of 'voted', 'rest'", ["all", "Voted", None, 1]),
+    ],
+)
+def test_wrong_arguments_are_named(name, option, words, values):
+    for bad in values:
+        with pytest.raises(ValueError, match=words) as caught:
+            LOADERS[name](**{option: bad})
+        assert repr(bad) in str(caught.value)
 
 
 def test_breast_cancer_is_that_of_the_readme():
@@ -186,11 +193,8 @@ HEAD = [
     *("charge_degree (misd/fel)", "compas_decile_score", "two_year_recid", "compas_guess", "compas_correct", "", "", ""),
 ]
 PEOPLE = [  # sex, age, prior convictions, charge, arrested again, by the number in the files
-    (10, (0, 20, 0, 1, 0)),
-    (20, (1, 31, 3, 0, 1)),
-    (30, (0, 42, 9, 1, 1)),
-    (40, (1, 53, 1, 1, 0)),
-    (50, (0, 64, 2, 0, 1)),
+    *((10, (0, 20, 0, 1, 0)), (20, (1, 31, 3, 0, 1)), (30, (0, 42, 9, 1, 1))),
+    *((40, (1, 53, 1, 1, 0)), (50, (0, 64, 2, 0, 1))),
 ]
 WORKERS = [90000001, 90000002, 90000003]
 
@@ -198,11 +202,8 @@ WORKERS = [90000001, 90000002, 90000003]
 @pytest.fixture
 def recidivism(files):
     """Five defendants, three of them with votes, in files of the format of the real ones."""
-    rows = [
-        [id, 7, sex, age, 6, 6, priors, 66, charge, 6, again, 6, 6, "", "", ""]
-        for id, (sex, age, priors, charge, again) in PEOPLE
-    ]
-    files("BROWARD_CLEAN.csv", [HEAD, *rows], end="\r")
+    rows = [[id, 7, sex, age, 6, 6, priors, 66, charge, 6, again, 6, 6] for id, (sex, age, priors, charge, again) in PEOPLE]
+    files("BROWARD_CLEAN.csv", [HEAD, *([*row, "", "", ""] for row in rows)], end="\r")
     votes = [
         ["mTurk", *WORKERS, "", ""],
         ["id", "", "", "", "", ""],
@@ -219,23 +220,16 @@ def test_recidivism_reads_the_votes_out_of_right_and_wrong(recidivism):
     data = softlabel.load_recidivism()
     check_parts_agree(data)
     assert data.counts.to_dict("list") == {"yes": [1, 2, 1], "no": [1, 0, 1]}
-    assert set(data.votes.itertuples(index=False, name=None)) == {
-        *((1, 1, "no"), (1, 2, "yes")),
-        *((2, 2, "yes"), (2, 3, "yes")),
-        *((3, 1, "no"), (3, 3, "yes")),
-    }
+    first, others = {(1, 1, "no"), (1, 2, "yes")}, {(2, 2, "yes"), (2, 3, "yes"), (3, 1, "no"), (3, 3, "yes")}
+    assert set(data.votes.itertuples(index=False, name=None)) == first | others
 
 
 def test_recidivism_joins_by_the_number_of_the_defendant(recidivism):
     """The files list the defendants in different orders, and one has a row of labels and empty rows."""
     voted, rest = softlabel.load_recidivism(), softlabel.load_recidivism("rest")
     assert list(voted.y.index) == list(voted.X.index) == list(voted.counts.index) == [1, 2, 3] and list(voted.y) == [0, 0, 1]
-    assert voted.X.to_dict("list") == {
-        "age": [53, 20, 31],
-        "log_priors": [np.log(2), 0, np.log(4)],
-        "felony": [1, 1, 0],
-        "female": [1, 0, 1],
-    }
+    priors = [np.log(2), 0, np.log(4)]
+    assert voted.X.to_dict("list") == {"age": [53, 20, 31], "log_priors": priors, "felony": [1, 1, 0], "female": [1, 0, 1]}
     assert list(rest.y.index) == list(rest.X.index) == [4, 5] and list(rest.y) == [1, 1]
     assert list(rest.X["age"]) == [42, 64] and list(rest.X.columns) == list(voted.X.columns)
     assert rest.counts is None and rest.votes is None and "2 items, no votes" in repr(rest)
@@ -341,20 +335,6 @@ def test_imagenet16h_is_that_of_the_readme(noise, again):
     assert ((data.counts["animal"] * 2 > m) == data.y).mean() > 0.8
     assert ((data.X["logit_animal"] > 0) == data.y).mean() > 0.8
     assert data.y.equals(load("imagenet16h", noise=205 - noise).y)
-
-
-@pytest.mark.parametrize("bad", [100, 0, "80", None, [80]])
-def test_imagenet16h_names_its_levels_of_noise(bad):
-    with pytest.raises(ValueError, match="noise must be 80 or 125") as caught:
-        softlabel.load_imagenet16h(bad)
-    assert repr(bad) in str(caught.value)
-
-
-@pytest.mark.parametrize("bad", ["all", "Voted", None, 1])
-def test_recidivism_names_its_parts(bad):
-    with pytest.raises(ValueError, match="part must be one of 'voted', 'rest'") as caught:
-        softlabel.load_recidivism(bad)
-    assert repr(bad) in str(caught.value)
 
 
 @pytest.mark.parametrize(

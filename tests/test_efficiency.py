@@ -14,44 +14,32 @@ from strategies import ALPHA0, answered, attempt, examples
 from test_sharper_theorem import forced_variance
 from test_sharper_theorem import m as labellers
 
-from softlabel import (
-    TwoClassNormal,
-    VoteDesign,
-    design_votes,
-    fit_limit,
-    godambe_information,
-    pooled_efficiency,
-    relative_efficiency,
-    variance_inflation,
-)
+import softlabel as sl
 
-PAIR = TwoClassNormal.canonical(2.0)
-SKEWED = TwoClassNormal([1.0, -0.5], [-0.3, 0.4], [[1.5, 0.6], [0.6, 0.8]], prior1=0.3)
+PAIR = sl.TwoClassNormal.canonical(2.0)
+SKEWED = sl.TwoClassNormal([1.0, -0.5], [-0.3, 0.4], [[1.5, 0.6], [0.6, 0.8]], prior1=0.3)
 
 
 def test_values_by_hand():
-    assert relative_efficiency(5, 1) == pytest.approx(5 * 2 / 6, rel=1e-15)
-    assert relative_efficiency(10, 10) == pytest.approx(5.5, rel=1e-15)
-    assert relative_efficiency(1, 3.7) == 1  # one noisy label is worth one true label
-    assert relative_efficiency(3, 1) == pytest.approx(1.5, rel=1e-15)
-    assert type(relative_efficiency(5, 1)) is float
+    assert sl.relative_efficiency(5, 1) == pytest.approx(5 * 2 / 6, rel=1e-15)
+    assert sl.relative_efficiency(10, 10) == pytest.approx(5.5, rel=1e-15)
+    assert sl.relative_efficiency(1, 3.7) == 1  # one noisy label is worth one true label
+    assert sl.relative_efficiency(3, 1) == pytest.approx(1.5, rel=1e-15)
+    assert type(sl.relative_efficiency(5, 1)) is float
 
 
 def test_limits_of_remark_1():
     for alpha0 in (0.5, 1.0, 10.0):
-        assert relative_efficiency(1e15, alpha0) == pytest.approx(1 + alpha0, rel=1e-12)
-        assert relative_efficiency(1e300, alpha0) == pytest.approx(1 + alpha0, rel=1e-15)
+        assert sl.relative_efficiency(1e15, alpha0) == pytest.approx(1 + alpha0, rel=1e-12)
+        assert sl.relative_efficiency(1e300, alpha0) == pytest.approx(1 + alpha0, rel=1e-15)
     for m in (1, 5, 50):
-        assert relative_efficiency(m, 1e-300) == 1
-        assert relative_efficiency(m, 1e300) == relative_efficiency(m, np.inf) == m
+        assert sl.relative_efficiency(m, 1e-300) == 1
+        assert sl.relative_efficiency(m, 1e300) == sl.relative_efficiency(m, np.inf) == m
+    assert sl.relative_efficiency(1e300, 1e300) == pytest.approx(5e299, rel=1e-12)
+    assert sl.relative_efficiency(1e300, np.inf) == 1e300
+    assert sl.relative_efficiency(1e300, 1e-300) == 1
     # The first order of the approach: (m - 1) alpha0 / m, which an answer rounded to 1 would not have.
-    assert relative_efficiency(5, 1e-9) - 1 == pytest.approx(4e-9 / 5, rel=1e-6)
-
-
-def test_extremes_meet_without_nan():
-    assert relative_efficiency(1e300, 1e300) == pytest.approx(5e299, rel=1e-12)
-    assert relative_efficiency(1e300, np.inf) == 1e300
-    assert relative_efficiency(1e300, 1e-300) == 1
+    assert sl.relative_efficiency(5, 1e-9) - 1 == pytest.approx(4e-9 / 5, rel=1e-6)
 
 
 @examples(200)
@@ -63,10 +51,10 @@ def test_efficiency_is_exact_and_bounded(m, alpha0):
     else:
         efficiency = F(m) * (1 + F(alpha0)) / (F(m) + F(alpha0))
         inflation = (F(m) + F(alpha0)) / (1 + F(alpha0))
-    ours = answered(relative_efficiency, m, alpha0)
+    ours = answered(sl.relative_efficiency, m, alpha0)
     assert ours == pytest.approx(float(efficiency), rel=1e-12) and 1 <= ours <= min(m, 1 + alpha0) * (1 + 1e-12)
-    assert answered(variance_inflation, m, alpha0) == pytest.approx(float(inflation), rel=1e-12)
-    information = answered(godambe_information, [[2.0, 1.0], [1.0, 3.0]], m, alpha0)
+    assert answered(sl.variance_inflation, m, alpha0) == pytest.approx(float(inflation), rel=1e-12)
+    information = answered(sl.godambe_information, [[2.0, 1.0], [1.0, 3.0]], m, alpha0)
     if float(efficiency) < 1e300:
         np.testing.assert_allclose(information, float(efficiency) * np.array([[2, 1], [1, 3]]), rtol=1e-12)
 
@@ -84,18 +72,18 @@ def test_efficiency_is_exact_and_bounded(m, alpha0):
 )
 def test_printed_limits(m, row):
     # Half a unit of the last printed digit.
-    np.testing.assert_allclose(relative_efficiency(m, [1, 10, 100, 1000]), row, atol=0.005 + 1e-12)
+    np.testing.assert_allclose(sl.relative_efficiency(m, [1, 10, 100, 1000]), row, atol=0.005 + 1e-12)
 
 
 @pytest.mark.parametrize("m, alpha0", [([3, 4], 1.0), (3, [1.0, 2.0])])
 def test_godambe_information_of_several_m_is_no_mixture_of_columns(m, alpha0):
     """A matrix for each, or an error: never columns scaled by different factors."""
     try:
-        result = godambe_information(np.eye(2), m, alpha0)
+        result = sl.godambe_information(np.eye(2), m, alpha0)
     except ValueError as error:
         assert "m" in str(error) or "alpha0" in str(error)  # noqa: PT017
         return
-    expected = [godambe_information(np.eye(2), *pair) for pair in np.broadcast(m, alpha0)]
+    expected = [sl.godambe_information(np.eye(2), *pair) for pair in np.broadcast(m, alpha0)]
     np.testing.assert_allclose(result, expected)
 
 
@@ -129,7 +117,7 @@ def test_godambe_information_by_enumeration(m, alpha0):
     """Theorem 1 in general position: H G^-1 H from the definition of each."""
     one, H, G = enumerated(SKEWED, [m], alpha0)
     np.testing.assert_allclose(one, SKEWED.fisher_information(), rtol=1e-6)
-    ours = godambe_information(SKEWED.fisher_information(), m, alpha0)
+    ours = sl.godambe_information(SKEWED.fisher_information(), m, alpha0)
     np.testing.assert_allclose(ours, H @ np.linalg.solve(G, H), rtol=1e-6)
     # Negative: H itself, with one labeller or independent votes alone.
     assert np.allclose(ours, H, rtol=1e-3) == (m == 1 or np.isinf(alpha0))
@@ -144,7 +132,7 @@ def test_relative_efficiency_by_enumeration(m, alpha0):
     J = (err(b + up) - err(b + down) - err(b - down) + err(b - up)) / 8e-6
     truth, votes = np.trace(J @ np.linalg.inv(one)), np.trace(J @ np.linalg.inv(H) @ G @ np.linalg.inv(H))
     assert SKEWED.excess_error() == pytest.approx(truth, rel=1e-4)  # differences
-    assert relative_efficiency(m, alpha0) == pytest.approx(truth / votes, rel=1e-6)
+    assert sl.relative_efficiency(m, alpha0) == pytest.approx(truth / votes, rel=1e-6)
 
 
 def test_variance_forced_by_the_information():
@@ -161,9 +149,9 @@ def test_variance_forced_by_the_information():
 def test_pooled_votes_by_enumeration(alpha0):
     numbers = [1] * 4 + [2] * 3 + [7] * 2 + [20]
     one, H, G = enumerated(SKEWED, numbers, alpha0)
-    np.testing.assert_allclose(pooled_efficiency(numbers, alpha0) * one, H @ np.linalg.solve(G, H), rtol=1e-6)
+    np.testing.assert_allclose(sl.pooled_efficiency(numbers, alpha0) * one, H @ np.linalg.solve(G, H), rtol=1e-6)
     agreed = enumerated(SKEWED, numbers, 1e-9)[2]  # votes that always agree
-    np.testing.assert_allclose(pooled_efficiency(numbers, 0) * agreed, H @ np.linalg.solve(one, H), rtol=1e-6)
+    np.testing.assert_allclose(sl.pooled_efficiency(numbers, 0) * agreed, H @ np.linalg.solve(one, H), rtol=1e-6)
 
 
 # ------------------------------------------------------------------ designs
@@ -178,9 +166,8 @@ def brute(budget, item, vote, alpha0, n_items=None, cost_truth=None, min_items=1
     """Every pair of whole numbers that the budget pays for; amounts are decimal strings, so nothing is rounded."""
     budget, item, vote = F(budget), F(item), F(vote)
     top = floor(budget / vote)
-    pairs = [
-        (n, m) for m in range(1, top + 1) for n in range(min_items, min(n_items or top, floor(budget / (item + m * vote))) + 1)
-    ]
+    most_items = {m: min(n_items or top, floor(budget / (item + m * vote))) for m in range(1, top + 1)}
+    pairs = [(n, m) for m, most in most_items.items() for n in range(min_items, most + 1)]
     most = max(worth(n, m, alpha0) for n, m in pairs)
     tied = [(n * (item + m * vote), m, n) for n, m in pairs if worth(n, m, alpha0) == most]
     cost, m, n = min(tied)
@@ -208,38 +195,28 @@ def differences(design):
     for case in CASES:
         n, m, most, cost, truth = brute(*case)
         budget, item, vote, alpha0, n_items, price, least = case
-        got = design(
-            budget=float(budget),
-            cost_item=float(item),
-            cost_vote=float(vote),
-            alpha0=float(alpha0),
-            n_items=n_items,
-            cost_truth=None if price is None else float(price),
-            min_items=least,
-        )
-        if (
-            (got.n_items, got.m, got.n_truth) != (n, m, truth)
-            or got.worth != pytest.approx(float(most), rel=1e-12)
-            or got.cost != pytest.approx(float(cost), rel=1e-12)
-        ):
+        amounts = {"budget": float(budget), "cost_item": float(item), "cost_vote": float(vote), "alpha0": float(alpha0)}
+        got = design(**amounts, n_items=n_items, cost_truth=None if price is None else float(price), min_items=least)
+        same = (got.n_items, got.m, got.n_truth) == (n, m, truth)
+        if not same or (got.worth, got.cost) != pytest.approx((float(most), float(cost)), rel=1e-12):
             wrong.append((case, got, (n, m)))
     return wrong
 
 
 def test_is_the_best_of_all_designs():
     assert len(CASES) > 300
-    assert differences(design_votes) == []
+    assert differences(sl.design_votes) == []
 
 
 def rounded(budget, cost_item, cost_vote, alpha0, n_items, cost_truth, min_items, whole=(np.floor, np.ceil)):
     """The textbook's way: the root rounded down and up, then as many items as the money buys."""
     root = max(1, sqrt(alpha0 * cost_item / cost_vote)) if cost_item else 1
     root = min(root, budget / cost_vote)
-    best = VoteDesign(0, 0, 0.0, 0.0, root)
+    best = sl.VoteDesign(0, 0, 0.0, 0.0, root)
     for m in {max(1, int(f(root))) for f in whole}:
         n = min(n_items or inf, budget // (cost_item + m * cost_vote))
-        if n * relative_efficiency(m, alpha0) > best.worth:
-            best = VoteDesign(int(n), m, n * relative_efficiency(m, alpha0), n * (cost_item + m * cost_vote), root)
+        if n * sl.relative_efficiency(m, alpha0) > best.worth:
+            best = sl.VoteDesign(int(n), m, n * sl.relative_efficiency(m, alpha0), n * (cost_item + m * cost_vote), root)
     return best
 
 
@@ -258,31 +235,30 @@ def test_rounding_the_root_is_not_enough():
     st.one_of(st.none(), st.integers(1, 9)),
 )
 def test_no_design_is_better(budget, item, vote, alpha0, n_items):
-    design = attempt(
-        design_votes, budget=float(budget), cost_item=float(item), cost_vote=float(vote), alpha0=alpha0, n_items=n_items
-    )
+    amounts = {"budget": float(budget), "cost_item": float(item), "cost_vote": float(vote)}
+    design = attempt(sl.design_votes, **amounts, alpha0=alpha0, n_items=n_items)
     assert (design is None) == (item + vote > budget)
     if design is not None:
         n = [min(n_items or np.inf, budget // (item + m * vote)) for m in range(1, int(budget / vote) + 1)]
-        most = max(k * attempt(relative_efficiency, m, alpha0) for m, k in enumerate(n, 1))
+        most = max(k * attempt(sl.relative_efficiency, m, alpha0) for m, k in enumerate(n, 1))
         assert design.worth == pytest.approx(most, rel=1e-12)
         assert design.n_items * (item + design.m * vote) <= budget
-        assert design.worth == design.n_items * attempt(relative_efficiency, design.m, alpha0)
+        assert design.worth == design.n_items * attempt(sl.relative_efficiency, design.m, alpha0)
 
 
 def test_decimal_amounts_are_affordable():
     for k in range(1, 300):
         for price in (0.1, 0.07, 1.1, 0.35):
-            design = design_votes(budget=float(F(str(price)) * k), cost_item=0, cost_vote=price, alpha0=2)
+            design = sl.design_votes(budget=float(F(str(price)) * k), cost_item=0, cost_vote=price, alpha0=2)
             assert (design.n_items, design.m) == (k, 1)
-    assert design_votes(budget=0.3, cost_item=0, cost_vote=0.1, alpha0=2).cost == 0.3  # 3 * 0.1 is more than 0.3
-    assert design_votes(budget=np.nextafter(3, 0) - 1e-13, cost_item=0, cost_vote=1, alpha0=2).n_items == 2
+    assert sl.design_votes(budget=0.3, cost_item=0, cost_vote=0.1, alpha0=2).cost == 0.3  # 3 * 0.1 is more than 0.3
+    assert sl.design_votes(budget=np.nextafter(3, 0) - 1e-13, cost_item=0, cost_vote=1, alpha0=2).n_items == 2
 
 
 @pytest.mark.parametrize("alpha0", [0.3, 2.0, 30.0])
 @pytest.mark.parametrize("item", [0.5, 4.0, 90.0])
 def test_large_budgets_approach_the_closed_forms(alpha0, item):
-    design = design_votes(budget=1e9, cost_item=item, cost_vote=1, alpha0=alpha0)
+    design = sl.design_votes(budget=1e9, cost_item=item, cost_vote=1, alpha0=alpha0)
     root = sqrt(alpha0 * item)
     assert design.root == pytest.approx(root, rel=1e-14)
     assert design.m in {max(1, floor(root)), floor(root) + 1}
@@ -297,46 +273,46 @@ def test_large_budgets_approach_the_closed_forms(alpha0, item):
 
 
 def test_boundaries():
-    one = design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=1e-12)  # the second vote repeats the first
+    one = sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=1e-12)  # the second vote repeats the first
     assert (one.n_items, one.m) == (500, 1) and one.worth == 500
-    none = design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=inf)
+    none = sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=inf)
     assert (none.n_items, none.m, none.root) == (1, 999, inf)
-    least = design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=inf, min_items=50)
+    least = sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=inf, min_items=50)
     assert (least.n_items, least.m, least.worth) == (50, 19, 950)
-    free = design_votes(budget=1000, cost_item=0, cost_vote=1, alpha0=inf)
+    free = sl.design_votes(budget=1000, cost_item=0, cost_vote=1, alpha0=inf)
     assert (free.n_items, free.m, free.root) == (1000, 1, 0)  # all designs cost and are worth the same: most items
 
 
 def test_a_pool_is_used_up_before_the_root_counts():
-    free = design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9)
+    free = sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9)
     assert free.m == 3
-    pool = design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9, n_items=100)
+    pool = sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9, n_items=100)
     assert (pool.n_items, pool.m, pool.worth) == (100, 9, 500)
-    assert design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9, n_items=250) == free
+    assert sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9, n_items=250) == free
 
 
 def test_price_of_the_truth():
     costs = dict(budget=1e6, cost_item=4, cost_vote=1, alpha0=4)
     even = (2 + 2) ** 2 / 5 - 4
     assert even < 0  # one true label an item is too little for a dear item, even as a gift
-    assert design_votes(**costs, cost_truth=1e-3).n_truth < design_votes(**costs).worth
+    assert sl.design_votes(**costs, cost_truth=1e-3).n_truth < sl.design_votes(**costs).worth
     costs["cost_item"], even = 1, (1 + 2) ** 2 / 5 - 1
     for factor in (0.99, 1.01):
-        design = design_votes(**costs, cost_truth=even * factor)
+        design = sl.design_votes(**costs, cost_truth=even * factor)
         assert (design.n_truth > design.worth) == (factor < 1)
-    assert design_votes(**costs, n_items=10, cost_truth=3).n_truth == 10
-    assert design_votes(budget=10, cost_item=1, cost_vote=1, alpha0=4, cost_truth=10).n_truth == 0
+    assert sl.design_votes(**costs, n_items=10, cost_truth=3).n_truth == 10
+    assert sl.design_votes(budget=10, cost_item=1, cost_vote=1, alpha0=4, cost_truth=10).n_truth == 0
 
 
 def test_large_budgets():
-    design = design_votes(budget=1e12, cost_item=3, cost_vote=1, alpha0=5)
+    design = sl.design_votes(budget=1e12, cost_item=3, cost_vote=1, alpha0=5)
     assert design.m == 4 and design.n_items == 10**12 // 7
-    pool = design_votes(budget=1e12, cost_item=3, cost_vote=1, alpha0=5, n_items=2)
+    pool = sl.design_votes(budget=1e12, cost_item=3, cost_vote=1, alpha0=5, n_items=2)
     assert (pool.n_items, pool.m) == (2, 5 * 10**11 - 3)
 
 
 def test_a_design_reads_well():
-    design = design_votes(budget=4, cost_item=1, cost_vote=3, alpha0=2, cost_truth=1)
+    design = sl.design_votes(budget=4, cost_item=1, cost_vote=3, alpha0=2, cost_truth=1)
     assert repr(design).startswith("VoteDesign(1 item with 1 vote each") and "np.float64" not in repr(design)
 
 
@@ -349,7 +325,7 @@ def flipped(e1, e2):
 
 def test_true_labels_are_a_special_case():
     for model in (PAIR, SKEWED):
-        limit = fit_limit(model, expit)
+        limit = sl.fit_limit(model, expit)
         np.testing.assert_allclose(limit.coef, model.coef, atol=1e-9)
         np.testing.assert_allclose(limit.cov, np.linalg.inv(model.fisher_information()), rtol=1e-7, atol=1e-9)
         assert limit.floor == 0 and limit.rate == pytest.approx(model.excess_error(), rel=1e-8)
@@ -358,16 +334,16 @@ def test_true_labels_are_a_special_case():
 
 def test_pooled_votes_are_theorem_2():
     for m, alpha0 in ((5, 2.0), (3, np.inf)):
-        kappa = relative_efficiency(m, alpha0)
-        limit = fit_limit(SKEWED, expit, lambda eta, kappa=kappa: expit(eta) * expit(-eta) / kappa)
+        kappa = sl.relative_efficiency(m, alpha0)
+        limit = sl.fit_limit(SKEWED, expit, lambda eta, kappa=kappa: expit(eta) * expit(-eta) / kappa)
         assert limit.relative_efficiency == pytest.approx(kappa, rel=1e-8)
         assert limit.break_even == np.inf
 
 
 def test_rate_is_that_of_numerical_derivatives():
     """C = gradient' bias + trace(Hessian V) / 2 of the exact error rate."""
-    for model in (SKEWED, TwoClassNormal.canonical(1.5, p=3, prior1=0.8)):
-        limit = fit_limit(model, flipped(0.05, 0.25))
+    for model in (SKEWED, sl.TwoClassNormal.canonical(1.5, p=3, prior1=0.8)):
+        limit = sl.fit_limit(model, flipped(0.05, 0.25))
         h = 1e-3
         e, err, b = h * np.eye(len(limit.coef)), model.error_rate, limit.coef
         gradient = (err(b + e) - err(b - e)) / (2 * h)
@@ -381,7 +357,7 @@ def test_rate_is_that_of_numerical_derivatives():
 @pytest.mark.parametrize("q", [flipped(0.05, 0.25), lambda eta: expit(eta / 2 + 0.7)])
 def test_covariance_and_bias_by_quadrature(q):
     """H^-1 G H^-1 and the bias of order 1 / n (Cox and Snell 1968) over all features, in no special coordinates."""
-    (x, w), limit = features(SKEWED), fit_limit(SKEWED, q, lambda eta: q(eta) * (1 - q(eta)) / 3)
+    (x, w), limit = features(SKEWED), sl.fit_limit(SKEWED, q, lambda eta: q(eta) * (1 - q(eta)) / 3)
     response, tau = q(x @ SKEWED.coef), expit(x @ limit.coef)
     np.testing.assert_allclose(x.T @ (w * (response - tau)), 0, atol=1e-8)
 
@@ -397,10 +373,10 @@ def test_covariance_and_bias_by_quadrature(q):
 
 
 def test_break_even():
-    lean = fit_limit(PAIR, lambda eta: expit(eta + 0.25), lambda eta: expit(eta + 0.25) * expit(-eta - 0.25) / 4)
+    lean = sl.fit_limit(PAIR, lambda eta: expit(eta + 0.25), lambda eta: expit(eta + 0.25) * expit(-eta - 0.25) / 4)
     n = lean.break_even
     assert lean.floor + lean.rate / n == pytest.approx(lean.truth / n)
-    assert fit_limit(PAIR, flipped(0.1, 0.2)).break_even == 0
+    assert sl.fit_limit(PAIR, flipped(0.1, 0.2)).break_even == 0
 
 
 @examples(60)
@@ -408,12 +384,12 @@ def test_break_even():
 @given(st.floats(0.3, 5), st.integers(1, 4), st.floats(0.02, 0.98), st.floats(0.1, 4), st.floats(-2, 2), st.floats(0, 1))
 def test_limit_of_a_distorted_response(delta, p, prior1, s, c, share):
     """Votes of log-odds s eta + c have a limit in closed form, and fewer of them a larger variance."""
-    model = TwoClassNormal.canonical(delta, p, prior1)
+    model = sl.TwoClassNormal.canonical(delta, p, prior1)
 
     def mean(eta):
         return expit(s * eta + c)
 
-    limit = attempt(fit_limit, model, mean, lambda eta: share * mean(eta) * (1 - mean(eta)))
+    limit = attempt(sl.fit_limit, model, mean, lambda eta: share * mean(eta) * (1 - mean(eta)))
     np.testing.assert_allclose(limit.coef, s * model.coef + np.eye(p + 1)[0] * c, rtol=1e-6, atol=1e-6)
     assert limit.floor >= 0 and limit.truth == pytest.approx(attempt(model.excess_error))
     assert np.linalg.eigvalsh(limit.cov).min() >= -1e-9 * np.abs(limit.cov).max()
@@ -423,7 +399,7 @@ def test_limit_of_a_distorted_response(delta, p, prior1, s, c, share):
 
 @pytest.mark.parametrize("delta", [6.0, 9.0])
 def test_limit_where_next_to_no_class_is_uncertain(delta):
-    limit = fit_limit(TwoClassNormal.canonical(delta), expit)
+    limit = sl.fit_limit(sl.TwoClassNormal.canonical(delta), expit)
     np.testing.assert_allclose(limit.coef, [0, delta, 0], atol=1e-6)
     with pytest.raises(ValueError, match="next to no items are of uncertain class"):
-        fit_limit(TwoClassNormal.canonical(30.0), expit)
+        sl.fit_limit(sl.TwoClassNormal.canonical(30.0), expit)

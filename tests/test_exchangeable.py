@@ -87,9 +87,8 @@ def test_saddlepoint_far_out(n, p):
 
 
 def test_who_has_no_contested_item_has_nothing_to_show():
-    unanimous = ex.Panel(
-        np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 2, 3]), np.array([1, 1, 0, 1, 0.0]), np.zeros((2, 0)), 5
-    )
+    item, who, y = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 2, 3]), np.array([1, 1, 0, 1, 0.0])
+    unanimous = ex.Panel(item, who, y, np.zeros((2, 0)), 5)
     for found in (ex.deviation(unanimous, np.ones(5)), ex.deviation(unanimous, np.ones(5), step=1.0)):
         assert found.z[0] == found.z[4] == 0
         assert found.low[0] == found.high[0] == found.low[4] == 1
@@ -132,10 +131,11 @@ def penalised(q, use):
     design = np.column_stack([np.ones(len(q.x)), q.x])
 
     def loss(beta):
-        eta = design[use] @ beta
-        return -(s @ eta - m @ np.logaddexp(0, eta)) + penalty @ (beta - start) ** 2 / 2
+        eta, away = design[use] @ beta, beta - start
+        gradient = design[use].T @ (m * expit(eta) - s) + penalty * away
+        return m @ np.logaddexp(0, eta) - s @ eta + penalty @ away**2 / 2, gradient
 
-    return design @ minimize(loss, start, tol=1e-10).x
+    return design @ minimize(loss, start, jac=True, tol=1e-10).x
 
 
 def test_ridge_is_the_maximum_of_its_penalised_likelihood():
@@ -191,11 +191,8 @@ def test_how_votes_follow(lean, slope):
 
 def test_few_votes_stay_at_the_prior():
     """No vote leaves it as it is; of three, mode and evidence are those found by minimising and by integrating."""
-    few, log_odds = (
-        ex.Panel(np.zeros(3, int), np.zeros(3, int), np.array([1.0, 1, 0]), np.zeros((1, 0)), 2),
-        np.array([0.1, 2, 1]),
-    )
-    prior = ex.Prior(2.0, 0.5, 0.7)
+    few = ex.Panel(np.zeros(3, int), np.zeros(3, int), np.array([1.0, 1, 0]), np.zeros((1, 0)), 2)
+    log_odds, prior = np.array([0.1, 2, 1]), ex.Prior(2.0, 0.5, 0.7)
     found = ex.follow(few, log_odds, prior)
     assert found.slope[1] == pytest.approx(0.5) and found.slope_error[1] == pytest.approx(0.7)
     assert found.lean[1] == 0 and found.lean_error[1] == pytest.approx(2)
@@ -218,9 +215,8 @@ def test_few_votes_stay_at_the_prior():
 
 def hessian(function, x, h=1e-4):
     e = h * np.eye(len(x))
-    return np.array(
-        [[(function(x + a + b) - function(x + a - b) - function(x - a + b) + function(x - a - b)) for b in e] for a in e]
-    ) / (4 * h**2)
+    f = function
+    return np.array([[f(x + a + b) - f(x + a - b) - f(x - a + b) + f(x - a - b) for b in e] for a in e]) / (4 * h**2)
 
 
 # ------------------------------------------------------------------ pairs

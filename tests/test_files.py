@@ -66,13 +66,15 @@ def counted(tables):
         votes = votes.set_index("item") if "item" in votes else votes
         votes = votes.rename_axis("item").reset_index().melt("item", value_name="label")
     votes = votes.dropna(subset="label")
-    table = (
-        (votes["label"] == tables.positive)
-        .groupby(votes["item"], observed=True)
-        .agg(["sum", "size"])
-        .reindex(items, fill_value=0)
-    )
+    table = (votes["label"] == tables.positive).groupby(votes["item"], observed=True).agg(["sum", "size"])
+    table = table.reindex(items, fill_value=0)
     return table["sum"].to_numpy(), table["size"].to_numpy()
+
+
+def with_cell(table, row, column, value):
+    table = table.astype(object)
+    table.loc[row, column] = value
+    return table
 
 
 def is_whole(tables):
@@ -192,9 +194,8 @@ def test_many_votes_do_not_make_a_class_of_no_label(word):
     votes, features = in_words()
     votes.loc[:49, "label"] = word
     for given in ((votes, features), (votes, None)):
-        with pytest.raises(
-            ValueError, match=rf"No class is .*\(votes: 50\): leave it out by missing=\[.*{re.escape(word)}.\]"
-        ):
+        words = rf"No class is .*\(votes: 50\): leave it out by missing=\[.*{re.escape(word)}.\]"
+        with pytest.raises(ValueError, match=words):
             analyse_votes(*given, positive="yes")
 
 
@@ -333,9 +334,8 @@ def test_thousands_beside_decimals(tmp_path, decimal, sign):
     votes, features = in_words()
     form = {"sep": ";", "decimal": decimal}
     features.assign(price=[f"1{sign}234", *["300"] * (N - 1)]).to_csv(tmp_path / "features.csv", **form)
-    with pytest.raises(
-        ValueError, match=rf"features.csv line 2, column 'price' is '1\{sign}234', and column 'size' has '.*\{decimal}"
-    ):
+    words = rf"features.csv line 2, column 'price' is '1\{sign}234', and column 'size' has '.*\{decimal}"
+    with pytest.raises(ValueError, match=words):
         read(votes, tmp_path / "features.csv")
     is_whole(read(votes, tmp_path / "features.csv", columns=["size", "shape"]))
     for cells in ([f"1{decimal}234", *["300"] * (N - 1)], [f"0{sign}234", *["300"] * (N - 1)], ["1234"] * N):
@@ -349,10 +349,8 @@ def test_thousands_beside_whole_numbers(tmp_path, sign):
     votes, features = in_words()
     whole = pd.DataFrame({"price": [f"1{sign}234", *["987"] * (N - 1)], "rooms": np.arange(N) % 5}, features.index)
     whole.to_csv(tmp_path / "features.csv", sep=";")
-    with pytest.raises(
-        ValueError,
-        match=rf"line 2, column 'price' is '1\{sign}234', and features.csv line 3 is '987': thousands or decimals\?",
-    ):
+    words = rf"line 2, column 'price' is '1\{sign}234', and features.csv line 3 is '987': thousands or decimals\?"
+    with pytest.raises(ValueError, match=words):
         read(votes, tmp_path / "features.csv")
     for cells in ([f"1{sign}234", *[f"987{sign}000"] * (N - 1)], [f"1{sign}234", f"2{sign}5", *["987"] * (N - 2)]):
         whole.assign(price=cells).to_csv(tmp_path / "features.csv", sep=";")
@@ -459,33 +457,37 @@ def test_columns_by_option(tmp_path):
 def test_votes_that_were_counted():
     votes, features = in_words()
     counts = pd.crosstab(votes["item"], votes["label"]).reset_index()
-    tables = read(counts, features, counts=["yes", "no"])
-    is_whole(tables)
+    is_whole(read(counts, features, counts=["yes", "no"]))
     report = analyse_votes(counts, features, positive="yes", count_columns=["yes", "no"])
     usual = analyse_votes(votes, features, positive="yes")
     np.testing.assert_allclose(report.fit.coef, usual.fit.coef)
     assert report.alpha0.value == usual.alpha0.value and report.counted["votes used"] == 3 * N
     assert "nothing can be said of annotators" in repr(report) and "annotator" not in report.sentences()[0]
     assert report.annotators.empty and not any("Further votes" in text for text in report.set_aside)
-    for wrong in (-1, 1.5, None):
-        bad = counts.astype(object)
-        bad.loc[3, "no"] = wrong
-        with pytest.raises(ValueError, match=rf"votes, row 3, column 'no' is {wrong}: numbers of votes must be whole"):
-            read(bad, features, counts=["yes", "no"])
-    for columns, words in (
-        (["yes", "nein"], "has no column 'nein'"),
-        (["yes"], "for each of at least two labels"),
-        ("yes", "list"),
-    ):
-        with pytest.raises(ValueError, match=f"count_columns.*{words}"):
-            read(counts, features, counts=columns)
     assert set(read(counts.assign(maybe=1), features, counts=["yes", "no", "maybe"]).votes["label"]) == {"yes", "no", "maybe"}
-    with pytest.raises(ValueError, match=r"'yes' is no label but a column of votes: .* by count_columns= \(--counts\)"):
-        read(counts, features)
-    with pytest.raises(ValueError, match=r"missing is for votes with a label each: .* out of count_columns \(--counts\)"):
-        read(counts, features, counts=["yes", "no"], missing=["no"])
-    with pytest.raises(ValueError, match="more than one row of counts for item 'a000'"):
-        read(pd.concat([counts, counts[:1]]), features, counts=["yes", "no"])
+
+
+COUNTED = pd.crosstab(LONG["item"], LONG["label"].map({True: "yes", False: "no"})).reset_index()
+
+
+@pytest.mark.parametrize(
+    "table, options, words",
+    [
+        *(
+            (with_cell(COUNTED, 3, "no", bad), {}, f"votes, row 3, column 'no' is {bad}: numbers of votes must be whole")
+            for bad in (-1, 1.5, None)
+        ),
+        (COUNTED, {"counts": ["yes", "nein"]}, "count_columns.*has no column 'nein'"),
+        (COUNTED, {"counts": ["yes"]}, "count_columns.*for each of at least two labels"),
+        (COUNTED, {"counts": "yes"}, "count_columns.*list"),
+        (COUNTED, {"counts": ()}, r"'yes' is no label but a column of votes: .* by count_columns= \(--counts\)"),
+        (COUNTED, {"missing": ["no"]}, r"missing is for votes with a label each: .* out of count_columns \(--counts\)"),
+        (pd.concat([COUNTED, COUNTED[:1]]), {}, "more than one row of counts for item 0"),
+    ],
+)
+def test_counts_that_cannot_be_read(table, options, words):
+    with pytest.raises(ValueError, match=words):
+        read(table, X, **{"counts": ["yes", "no"]} | options)
 
 
 YES = np.arange(24) % 4  # of three votes, unless said otherwise
@@ -533,9 +535,8 @@ def test_a_column_of_a_wide_table_that_is_no_annotator(tmp_path):
     with pytest.raises(ValueError, match=r"3 different labels .*'yse'"):  # that is no column of its own
         analyse_votes(typo, features, positive="yes")
     wide = wide.rename(columns={"email": "Gold"}).assign(Gold="yes")
-    with pytest.raises(
-        ValueError, match=r"column 'Gold', which looks like true labels .*exclude=\['Gold'\] \(--exclude Gold\)"
-    ):
+    words = r"column 'Gold', which looks like true labels .*exclude=\['Gold'\] \(--exclude Gold\)"
+    with pytest.raises(ValueError, match=words):
         read(wide, features)
     is_whole(read(wide, features, exclude=["Gold"]))
     is_whole(read(wide.drop(columns="Gold").set_axis(["X", "Y", "GT"], axis=1), features))  # initials
@@ -557,18 +558,12 @@ def test_numbers_of_rows_and_truth_are_no_features_unless_one_says_so(tmp_path):
         assert name in read(votes, features.assign(**{name: 1})).features
 
 
-def test_a_column_to_be_left_out_must_be_there():
-    votes, features = in_words()
-    with pytest.raises(
-        ValueError, match="exclude: there is no column 'Leak'; columns are 'item', 'annotator', 'label', 'size'"
-    ):
-        read(votes, features.assign(leak=1), exclude=["Leak"])
-
-
-def test_text_among_the_features_is_named(tmp_path):
+def test_what_is_no_feature_is_named():
     votes, features = in_words()
     with pytest.raises(ValueError, match=r"text, not numbers, in 'name', 'city': leave it out by exclude= \(--exclude\)"):
         read(votes, features.assign(name="Ann", city="Bonn"))
+    with pytest.raises(ValueError, match="there is no column 'Leak'; columns are 'item', 'annotator', 'label', 'size'"):
+        read(votes, features.assign(leak=1), exclude=["Leak"])
 
 
 def test_features_that_are_true_or_false(tmp_path):
@@ -576,17 +571,15 @@ def test_features_that_are_true_or_false(tmp_path):
     votes, features = in_words()
     flags = pd.Series(np.arange(N) % 3 == 0, features.index)
     gap = flags.astype(object).where(np.arange(N) != 4)
-    features.assign(r=flags.map({True: "TRUE", False: "FALSE "}), pandas=flags, gap=gap).to_csv(
-        tmp_path / "features.csv", sep=";"
-    )
+    with_flags = features.assign(r=flags.map({True: "TRUE", False: "FALSE "}), pandas=flags, gap=gap)
+    with_flags.to_csv(tmp_path / "features.csv", sep=";")
     note = "TRUE and FALSE were read as 1 and 0 in features 'r', 'pandas', 'gap'."
     for columns in (None, ["size", "shape", "r", "pandas", "gap"]):
         tables = read(votes, tmp_path / "features.csv", columns=columns)
         is_whole(tables)
         assert tables.notes == (note,)
-        np.testing.assert_array_equal(
-            tables.features[["r", "pandas", "gap"]], np.column_stack([flags, flags, gap]).astype(float)
-        )
+        right = np.column_stack([flags, flags, gap]).astype(float)
+        np.testing.assert_array_equal(tables.features[["r", "pandas", "gap"]], right)
     assert read(votes, features.assign(flag=flags)).notes == ()
     both = votes.merge(features.assign(flag=gap).reset_index()).set_index("item")
     assert list(read(both, both).features.columns) == ["size", "shape", "flag"]
@@ -611,9 +604,7 @@ def test_one_file_may_hold_votes_and_features():
     for option in ({"truth": "label"}, {"columns": ["size", "label"]}):
         with pytest.raises(ValueError, match=f"{next(iter(option))}: column 'label' holds the votes themselves"):
             read(both, both, **option)
-    with pytest.raises(
-        ValueError, match=r"say truth='label' \(--truth label\), or list"
-    ):  # to exclude it would take the votes
+    with pytest.raises(ValueError, match=r"say truth='label' \(--truth label\), or list"):  # to exclude it takes the votes
         read(votes, features.assign(label=1))
     with pytest.raises(ValueError, match=r"item 'a000' has two rows.*differ in 'size': leave out what is not of the item$"):
         analyse_votes(both, both.assign(size=np.arange(len(both))), positive="yes", columns=["size", "shape"])

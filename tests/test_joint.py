@@ -10,36 +10,24 @@ from hypothesis import strategies as st
 from reference import exact_logpmf, gastro, logistic_data
 from scipy import optimize
 from scipy.special import expit
-from strategies import SEED, answered, attempt, examples, features
+from strategies import SEED, answered, attempt, examples, features, rounding
 
-from softlabel import (
-    ConvergenceWarning,
-    SeparationWarning,
-    TwoClassNormal,
-    alpha0_interval,
-    dm_logpmf,
-    estimate_alpha0,
-    find_separation,
-    fit_dirichlet_multinomial,
-    fit_logistic,
-    fit_logistic_batch,
-    sample_votes,
-)
+import softlabel as sl
 
-MODEL = TwoClassNormal.canonical(2.0)
+MODEL = sl.TwoClassNormal.canonical(2.0)
 
 
 def log_likelihood(X, counts, coef, omega):
     eta = coef[0] + X @ coef[1:]
     tau = np.column_stack([expit(eta), expit(-eta)])
-    return dm_logpmf(counts, tau, 1 / omega if omega else np.inf).sum()
+    return sl.dm_logpmf(counts, tau, 1 / omega if omega else np.inf).sum()
 
 
 def votes(seed, n=150, alpha0=3.0, most=8):
     """Unequal numbers of votes, some of none."""
     rng = np.random.default_rng(seed)
     Y, _ = MODEL.sample(n, rng)
-    counts = sample_votes(MODEL.posterior(Y), rng.integers(1, most + 1, n), alpha0, rng)
+    counts = sl.sample_votes(MODEL.posterior(Y), rng.integers(1, most + 1, n), alpha0, rng)
     counts[::10] = 0
     return Y, counts
 
@@ -47,19 +35,14 @@ def votes(seed, n=150, alpha0=3.0, most=8):
 @pytest.mark.parametrize("seed, alpha0", [(1, 0.05), (2, 0.5), (3, 3.0), (4, 40.0), (5, np.inf), (6, 2.0)])
 def test_against_a_search_without_derivatives(seed, alpha0):
     X, counts = votes(seed, alpha0=alpha0)
-    fit = fit_dirichlet_multinomial(X, counts)
-    best = min(
-        (
-            optimize.minimize(
-                lambda b: -log_likelihood(X, counts, b[:3], b[3] ** 2),
-                [0, 0, 0, start],
-                method="Nelder-Mead",
-                options={"maxiter": 9000, "maxfev": 9000, "xatol": 1e-10, "fatol": 1e-12},
-            )
-            for start in (0.1, 1, 5)
-        ),
-        key=lambda found: found.fun,
-    )
+    fit = sl.fit_dirichlet_multinomial(X, counts)
+
+    def minus(b):
+        return -log_likelihood(X, counts, b[:3], b[3] ** 2)
+
+    options = {"maxiter": 9000, "maxfev": 9000, "xatol": 1e-10, "fatol": 1e-12}
+    found = [optimize.minimize(minus, [0, 0, 0, start], method="Nelder-Mead", options=options) for start in (0.1, 1, 5)]
+    best = min(found, key=lambda f: f.fun)
     omega = 1 / fit.alpha0 if fit.alpha0 < np.inf else 0.0
     assert fit.converged
     assert fit.log_likelihood == pytest.approx(log_likelihood(X, counts, fit.coef, omega), abs=1e-9)
@@ -71,16 +54,15 @@ def test_against_a_search_without_derivatives(seed, alpha0):
 def hessian(f, theta, h):
     """Second derivatives by central differences."""
     e = np.diag(h)
-    return np.array([[(f(theta + u + v) - f(theta + u - v) - f(theta - u + v) + f(theta - u - v)) for v in e] for u in e]) / (
-        4 * np.outer(h, h)
-    )
+    four = [[f(theta + u + v) - f(theta + u - v) - f(theta - u + v) + f(theta - u - v) for v in e] for u in e]
+    return np.array(four) / (4 * np.outer(h, h))
 
 
 @pytest.mark.parametrize("seed, alpha0", [(7, 0.05), (7, 3.0), (8, 20.0)])
 def test_covariance_is_that_of_the_observed_information(seed, alpha0):
     """The curvature of the log-likelihood in beta and omega, by finite differences, and a score of zero."""
     X, counts = votes(seed, alpha0=alpha0, n=400)
-    fit = fit_dirichlet_multinomial(X, counts)
+    fit = sl.fit_dirichlet_multinomial(X, counts)
     theta = np.r_[fit.coef, 1 / fit.alpha0]
 
     def value(t):
@@ -96,20 +78,20 @@ def test_covariance_is_that_of_the_observed_information(seed, alpha0):
 
 
 def test_standard_errors_are_roots_of_variances():
-    fit = fit_dirichlet_multinomial(*votes(1))
+    fit = sl.fit_dirichlet_multinomial(*votes(1))
     assert fit.stderr() == pytest.approx([fit.cov()[k, k] ** 0.5 for k in range(3)], rel=1e-12)
 
 
 def test_expected_information_on_the_real_votes_is_that_of_vgam():
     """VGAM's vglm(..., betabinomial) prints errors by the expected information, here by enumeration; ours are others."""
     X, counts, _ = gastro()
-    fit = fit_dirichlet_multinomial(X, counts)
+    fit = sl.fit_dirichlet_multinomial(X, counts)
     theta, x = np.r_[fit.coef, 1 / fit.alpha0], np.column_stack([np.ones(len(X)), X])
     s = np.arange(8)
     votes, h = np.column_stack([s, 7 - s]), 1e-5
 
     def logs(eta, omega):
-        return dm_logpmf(votes, np.tile([expit(eta), expit(-eta)], (8, 1)), 1 / omega)
+        return sl.dm_logpmf(votes, np.tile([expit(eta), expit(-eta)], (8, 1)), 1 / omega)
 
     expected = np.zeros((7, 7))
     for row in x:
@@ -127,19 +109,16 @@ def test_expected_information_on_the_real_votes_is_that_of_vgam():
 
 def test_far_out_the_likelihood_is_still_right():
     """Posterior probabilities of 1e-20, which 1 - tau would lose; by exact arithmetic."""
-    X, counts = (
-        np.array([[-1.0], [0.0], [1.0], [1.0], [-1.0], [0.0]]),
-        np.array([[0, 9], [4, 5], [9, 0], [9, 0], [0, 9], [6, 3]]),
-    )
+    X = np.array([[-1.0], [0.0], [1.0], [1.0], [-1.0], [0.0]])
+    counts = np.array([[0, 9], [4, 5], [9, 0], [9, 0], [0, 9], [6, 3]])
     counts[:, 0] += [0, 0, 10**5, 0, 0, 0]
     counts[:, 1] += [10**5, 0, 0, 0, 0, 0]
     counts[[2, 0], [1, 0]] = 1  # one dissenting vote each
-    fit = fit_dirichlet_multinomial(X, counts)
-    eta = fit.coef[0] + X[:, 0] * fit.coef[1]
-    exact = sum(
-        float(exact_logpmf(s, [expit(e), expit(-e)], fit.alpha0)) for s, e in zip(counts[[1, 3, 4, 5]], eta[[1, 3, 4, 5]])
-    )
-    ours = dm_logpmf(counts[[1, 3, 4, 5]], fit.posterior(X[[1, 3, 4, 5]]), fit.alpha0).sum()
+    fit = sl.fit_dirichlet_multinomial(X, counts)
+    some = [1, 3, 4, 5]
+    eta = fit.coef[0] + X[some, 0] * fit.coef[1]
+    exact = sum(float(exact_logpmf(s, [expit(e), expit(-e)], fit.alpha0)) for s, e in zip(counts[some], eta))
+    ours = sl.dm_logpmf(counts[some], fit.posterior(X[some]), fit.alpha0).sum()
     assert ours == pytest.approx(exact, rel=1e-10)
 
 
@@ -148,7 +127,7 @@ def test_votes_less_varied_than_independent_ones_give_the_logistic_fit():
     tau = MODEL.posterior(X)[:, 0]
     s = np.rint(9 * tau)  # no noise but rounding
     counts = np.column_stack([s, 9 - s])
-    fit, pooled = fit_dirichlet_multinomial(X, counts), fit_logistic(X, counts)
+    fit, pooled = sl.fit_dirichlet_multinomial(X, counts), sl.fit_logistic(X, counts)
     assert fit.alpha0 == np.inf and fit.converged
     np.testing.assert_allclose(fit.coef, pooled.coef, rtol=1e-7)
     np.testing.assert_allclose(fit.cov(), pooled.cov("model"), rtol=1e-6)
@@ -157,7 +136,7 @@ def test_votes_less_varied_than_independent_ones_give_the_logistic_fit():
 def test_labellers_who_always_agree_count_once():
     X, labels = logistic_data(3)
     counts = np.column_stack([labels, 1 - labels]) * np.arange(1, 61)[:, None]
-    fit, one = fit_dirichlet_multinomial(X, counts), fit_logistic(X, labels)
+    fit, one = sl.fit_dirichlet_multinomial(X, counts), sl.fit_logistic(X, labels)
     assert fit.alpha0 == 0 and fit.converged
     np.testing.assert_allclose(fit.coef, one.coef, rtol=1e-9)
     np.testing.assert_allclose(fit.cov(), one.cov("model"), rtol=1e-9)
@@ -172,19 +151,17 @@ def test_two_kinds_of_items():
     rng = np.random.default_rng(9)
     x = np.repeat([0.0, 1.0], 200)
     tau = np.where(x > 0, 0.7, 0.4)
-    counts = sample_votes(np.column_stack([tau, 1 - tau]), 5, 2.0, rng)
-    fit = fit_dirichlet_multinomial(x[:, None], counts)
+    counts = sl.sample_votes(np.column_stack([tau, 1 - tau]), 5, 2.0, rng)
+    fit = sl.fit_dirichlet_multinomial(x[:, None], counts)
+
+    def best_mean(votes, omega):
+        def minus(t):
+            return -sl.dm_logpmf(votes, np.tile([t, 1 - t], (200, 1)), 1 / omega).sum()
+
+        return optimize.minimize_scalar(minus, bounds=(0.05, 0.95), method="bounded", options={"xatol": 1e-10}).fun
 
     def profile(omega):
-        return sum(
-            optimize.minimize_scalar(
-                lambda t, here=here: -dm_logpmf(counts[here], np.tile([t, 1 - t], (here.sum(), 1)), 1 / omega).sum(),
-                bounds=(0.05, 0.95),
-                method="bounded",
-                options={"xatol": 1e-10},
-            ).fun
-            for here in (x == 0, x == 1)
-        )
+        return best_mean(counts[:200], omega) + best_mean(counts[200:], omega)
 
     best = optimize.minimize_scalar(lambda log: profile(np.exp(log)), bounds=(-4, 3), method="bounded")
     assert 1 / fit.alpha0 == pytest.approx(np.exp(best.x), rel=1e-4)
@@ -192,11 +169,11 @@ def test_two_kinds_of_items():
 
 def test_invariance():
     X, counts = votes(10)
-    fit = fit_dirichlet_multinomial(X, counts)
+    fit = sl.fit_dirichlet_multinomial(X, counts)
     order = np.random.default_rng(0).permutation(len(X))
-    shuffled = fit_dirichlet_multinomial(X[order], counts[order])
-    swapped = fit_dirichlet_multinomial(X, counts[:, ::-1])
-    scaled = fit_dirichlet_multinomial(X * [1e-6, 1e9] + [5, -3e9], counts)
+    shuffled = sl.fit_dirichlet_multinomial(X[order], counts[order])
+    swapped = sl.fit_dirichlet_multinomial(X, counts[:, ::-1])
+    scaled = sl.fit_dirichlet_multinomial(X * [1e-6, 1e9] + [5, -3e9], counts)
     for other, coef in ((shuffled, fit.coef), (swapped, -fit.coef)):
         np.testing.assert_allclose(other.coef, coef, rtol=1e-7)
         np.testing.assert_allclose(other.cov(), fit.cov(), rtol=1e-5, atol=1e-9)
@@ -210,7 +187,7 @@ def test_invariance():
 def test_items_without_votes_count_for_nothing():
     X, counts = votes(11)
     voted = counts.any(axis=1)
-    fit, without = fit_dirichlet_multinomial(X, counts), fit_dirichlet_multinomial(X[voted], counts[voted])
+    fit, without = sl.fit_dirichlet_multinomial(X, counts), sl.fit_dirichlet_multinomial(X[voted], counts[voted])
     np.testing.assert_allclose(fit.coef, without.coef, rtol=1e-8)
     assert (fit.n_items, fit.n_without_votes) == (voted.sum(), (~voted).sum())
     assert f"{(~voted).sum()} more without votes" in repr(fit)
@@ -221,8 +198,8 @@ def test_items_without_votes_count_for_nothing():
 )
 def test_separation_is_said_and_not_fitted(counts, kind):
     X = [[0.0], [1.0], [2.0], [3.0]]
-    with pytest.warns(SeparationWarning, match=f"{kind} separation") as caught:
-        fit = fit_dirichlet_multinomial(X, counts)
+    with pytest.warns(sl.SeparationWarning, match=f"{kind} separation") as caught:
+        fit = sl.fit_dirichlet_multinomial(X, counts)
     assert caught[0].filename == __file__ and len(caught) == 1
     assert fit.separation == kind and not fit.converged and f"NOT converged, {kind} separation" in repr(fit)
     assert np.isnan(fit.cov()).all() and np.isnan(fit.stderr()).all()
@@ -236,8 +213,8 @@ def test_separation_is_said_and_not_fitted(counts, kind):
 
 def test_too_few_steps():
     X, counts = votes(13)
-    with pytest.warns(ConvergenceWarning, match="no convergence after 1 steps") as caught:
-        fit = fit_dirichlet_multinomial(X, counts, max_iter=1)
+    with pytest.warns(sl.ConvergenceWarning, match="no convergence after 1 steps") as caught:
+        fit = sl.fit_dirichlet_multinomial(X, counts, max_iter=1)
     assert caught[0].filename == __file__ and not fit.converged and "NOT converged" in repr(fit)
 
 
@@ -248,10 +225,10 @@ def test_extreme_votes(labellers, alpha0, slope):
     rng = np.random.default_rng(14)
     X = rng.normal(size=(300, 2))
     tau = np.column_stack([expit(slope * X[:, 0]), expit(-slope * X[:, 0])])
-    counts = sample_votes(tau, labellers, alpha0, rng)
+    counts = sl.sample_votes(tau, labellers, alpha0, rng)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit = fit_dirichlet_multinomial(X, counts)
+        fit = sl.fit_dirichlet_multinomial(X, counts)
     # A maximum: a hundredth of a standard error away on either side, the log-likelihood is lower by 1/20000 or more.
     omega, size = 1 / fit.alpha0, fit.stderr()
     here = log_likelihood(X, counts, fit.coef, omega)
@@ -267,16 +244,8 @@ def test_extreme_votes(labellers, alpha0, slope):
 
 def test_single_precision_and_large_offsets():
     X, counts = votes(16)
-    fit = fit_dirichlet_multinomial(X.astype("float32"), counts)
-    np.testing.assert_allclose(fit.coef, fit_dirichlet_multinomial(X, counts).coef, rtol=1e-5)
-
-
-def rounding(X, coef):
-    """Error (n,) of linear predictors computed twice: each, and its intercept, is a sum of p + 1 such terms.
-
-    Of features of 1e6 that differ by 1e-5, whose coefficients are near 1e5, five digits are left.
-    """
-    return 4 * len(coef) * np.finfo(float).eps * (abs(coef[0]) + np.abs(X) @ np.abs(coef[1:]))
+    fit = sl.fit_dirichlet_multinomial(X.astype("float32"), counts)
+    np.testing.assert_allclose(fit.coef, sl.fit_dirichlet_multinomial(X, counts).coef, rtol=1e-5)
 
 
 @examples(60)
@@ -285,16 +254,16 @@ def test_no_parameters_are_more_likely_than_the_joint_fit(X, m, seed):
     rng = np.random.default_rng(seed)
     s = rng.integers(0, m + 1, len(X))
     counts = np.column_stack([s, m - s])
-    fit = answered(fit_dirichlet_multinomial, X, counts)
+    fit = answered(sl.fit_dirichlet_multinomial, X, counts)
     assume(fit.separation == "none" and fit.converged and fit.alpha0 > 0)
     tau = attempt(fit.posterior, X)
-    here = attempt(dm_logpmf, counts, tau, fit.alpha0).sum()
+    here = attempt(sl.dm_logpmf, counts, tau, fit.alpha0).sum()
     lost = m * rounding(X, fit.coef).sum()  # no vote's score exceeds 1
     assert fit.log_likelihood == pytest.approx(here, abs=1e-9 + lost)
-    pooled = attempt(fit_logistic, X, counts).posterior(X)
-    alpha0 = attempt(estimate_alpha0, counts, pooled).alpha0
+    pooled = attempt(sl.fit_logistic, X, counts).posterior(X)
+    alpha0 = attempt(sl.estimate_alpha0, counts, pooled).alpha0
     if alpha0 > 0:
-        assert here >= attempt(dm_logpmf, counts, pooled, alpha0).sum() - 1e-6 - 2 * lost
+        assert here >= attempt(sl.dm_logpmf, counts, pooled, alpha0).sum() - 1e-6 - 2 * lost
     cov = attempt(fit.cov)
     np.testing.assert_allclose(attempt(fit.stderr) ** 2, np.diag(cov), rtol=1e-9)
 
@@ -304,10 +273,10 @@ def test_no_parameters_are_more_likely_than_the_joint_fit(X, m, seed):
 
 def test_real_votes_gain_likelihood_over_the_two_steps():
     X, counts, _ = gastro()
-    joint, pooled = fit_dirichlet_multinomial(X, counts), fit_logistic(X, counts)
-    two_steps = estimate_alpha0(counts, pooled.posterior(X))
+    joint, pooled = sl.fit_dirichlet_multinomial(X, counts), sl.fit_logistic(X, counts)
+    two_steps = sl.estimate_alpha0(counts, pooled.posterior(X))
     assert joint.log_likelihood > two_steps.log_likelihood + 0.01
-    again = estimate_alpha0(counts, joint.posterior(X))  # at its own beta it is the best alpha0
+    again = sl.estimate_alpha0(counts, joint.posterior(X))  # at its own beta it is the best alpha0
     assert again.alpha0 == pytest.approx(joint.alpha0, rel=1e-6)
 
 
@@ -317,9 +286,9 @@ def repeated():
     rng, rows = np.random.default_rng(17), []
     for _ in range(500):
         Y, _ = MODEL.sample(300, rng)
-        counts = sample_votes(MODEL.posterior(Y), 8, 1.0, rng)
-        fit = fit_dirichlet_multinomial(Y, counts)
-        rows.append((fit.coef, fit.stderr(), fit_logistic(Y, counts).coef))
+        counts = sl.sample_votes(MODEL.posterior(Y), 8, 1.0, rng)
+        fit = sl.fit_dirichlet_multinomial(Y, counts)
+        rows.append((fit.coef, fit.stderr(), sl.fit_logistic(Y, counts).coef))
     return np.array(rows).transpose(1, 0, 2)
 
 
@@ -344,7 +313,7 @@ def test_it_is_sharper_than_the_pooled_estimate(repeated):
 
 def test_features_of_1e_250_have_a_covariance_beyond_the_floats_and_no_warning():
     X, counts = np.array([[0.0], [1], [2], [3], [4], [5]]), [[0, 7], [4, 3], [1, 6], [7, 0], [3, 4], [7, 0]]
-    tiny, plain = fit_dirichlet_multinomial(X * 1e-250, counts), fit_dirichlet_multinomial(X, counts)
+    tiny, plain = sl.fit_dirichlet_multinomial(X * 1e-250, counts), sl.fit_dirichlet_multinomial(X, counts)
     assert tiny.alpha0 == pytest.approx(plain.alpha0, rel=1e-6) and np.isinf(tiny.cov()[1, 1])
 
 
@@ -361,13 +330,13 @@ def test_litters_of_weil(litters, mean, alpha0, columns):
     """Pups born and alive after 21 days in 16 litters each (Weil 1970), a beta-binomial without features; printed digits."""
     born, alive = np.array(litters)
     counts = np.column_stack([alive, born - alive])
-    fit = fit_dirichlet_multinomial(columns, counts)
+    fit = sl.fit_dirichlet_multinomial(columns, counts)
     assert expit(fit.coef[0]) == pytest.approx(mean, abs=5e-6) and fit.alpha0 == pytest.approx(alpha0, rel=2.4e-5)
     np.testing.assert_array_equal(fit.posterior(columns), np.tile(fit.posterior(columns)[:1], (16, 1)))
 
     def minus(theta):
         tau = expit(theta[0] * np.array([1, -1])) * np.ones((16, 1))
-        return -dm_logpmf(counts, tau, np.exp(theta[1])).sum()
+        return -sl.dm_logpmf(counts, tau, np.exp(theta[1])).sum()
 
     best = optimize.minimize(minus, [1.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-12})
     np.testing.assert_allclose([fit.coef[0], np.log(fit.alpha0)], best.x, atol=1e-5)
@@ -378,23 +347,21 @@ def test_intercept_alone_in_every_fit():
     born, alive = np.array(TREATED)
     counts, columns = np.column_stack([alive, born - alive]), np.empty((16, 0))
     share = alive.sum() / born.sum()
-    fit = fit_logistic(columns, counts)
+    fit = sl.fit_logistic(columns, counts)
     assert fit.coef == pytest.approx([np.log(share / (1 - share))], rel=1e-9) and fit.feature_names == []
     assert fit.stderr("model") == pytest.approx([1 / np.sqrt(born.sum() * share * (1 - share))], rel=1e-9)
     scores = np.sum((alive - born * share) ** 2)
     assert fit.stderr() == pytest.approx([np.sqrt(scores) / (born.sum() * share * (1 - share))], rel=1e-9)
     assert list(fit.summary().index) == ["intercept"]
-    batch = fit_logistic_batch(np.stack([columns] * 2), np.stack([counts, counts[:, ::-1]]))
+    batch = sl.fit_logistic_batch(np.stack([columns] * 2), np.stack([counts, counts[:, ::-1]]))
     np.testing.assert_allclose(batch.coef, [fit.coef, -fit.coef], rtol=1e-9)
-    assert find_separation(columns, counts) == "none" and find_separation(columns, np.ones(16)) == "complete"
-    with pytest.warns(
-        SeparationWarning, match="the intercept alone, since all votes are for one class, tells the labels apart"
-    ):
-        fit_logistic(columns, np.ones(16))
-    low, high = alpha0_interval(counts, fit.posterior(columns), X=columns)
+    assert sl.find_separation(columns, counts) == "none" and sl.find_separation(columns, np.ones(16)) == "complete"
+    with pytest.warns(sl.SeparationWarning, match="the intercept alone, since all votes are for one class, tells the labels"):
+        sl.fit_logistic(columns, np.ones(16))
+    low, high = sl.alpha0_interval(counts, fit.posterior(columns), X=columns)
     assert low < 2.1502 < high < 10
     with pytest.raises(ValueError, match="X has 1 columns but the model was fitted to"):
         fit.posterior(np.ones((3, 1)))
     np.testing.assert_allclose(fit.posterior(pd.DataFrame({"any": [1.0, 2.0]}))[:, 0], share)
     with pytest.raises(ValueError, match=r"X has no elements: its shape is \(0, 0\)"):
-        fit_logistic(np.empty((0, 0)), np.ones(0))
+        sl.fit_logistic(np.empty((0, 0)), np.ones(0))

@@ -344,11 +344,8 @@ def test_near_copies(times, jitter, p):
 @pytest.mark.parametrize("p", [1, 2, 5, 60, 200])
 def test_items_that_lie_close_by_chance(p):
     draw = np.random.default_rng(p)
-    for x in (
-        draw.normal(size=(1000, p)),
-        draw.standard_t(3, size=(400, p)),
-        draw.normal(size=(500, 2)) @ draw.normal(size=(2, p)),
-    ):
+    plane = draw.normal(size=(500, 2)) @ draw.normal(size=(2, p))
+    for x in (draw.normal(size=(1000, p)), draw.standard_t(3, size=(400, p)), plane):
         assert features.near_copies(x, rng()) is None
 
 

@@ -47,19 +47,12 @@ def test_the_table_item_by_item():
             as_yes, as_no = (s - 1) / others, (m - s - 1) / others  # share of the others that agree
             mean = q * as_yes + (1 - q) * as_no
             shares.append((yes, q, *([np.nan] * 2 if m == 1 else [as_yes if yes else as_no, mean])))
-            sums += (
-                yes - q,
-                q * (1 - q),
-                (as_yes if yes else as_no) - mean,
-                q * (as_yes - mean) ** 2 + (1 - q) * (as_no - mean) ** 2,
-            )
+            variance = q * (as_yes - mean) ** 2 + (1 - q) * (as_no - mean) ** 2
+            sums += yes - q, q * (1 - q), (as_yes if yes else as_no) - mean, variance
         d, v, da, va = sums
         np.testing.assert_allclose(table.loc[who, ["z positive", "z agreement"]], [d / v**0.5, da / va**0.5], rtol=1e-10)
-        np.testing.assert_allclose(
-            table.loc[who, ["positive", "positive of all", "agreement", "agreement of all"]],
-            np.nanmean(shares, axis=0),
-            rtol=1e-10,
-        )
+        found = table.loc[who, ["positive", "positive of all", "agreement", "agreement of all"]]
+        np.testing.assert_allclose(found, np.nanmean(shares, axis=0), rtol=1e-10)
 
 
 def test_few_contested_items_have_no_z_value():
@@ -352,8 +345,7 @@ def test_single_votes(reversed_table):
 
 def test_votes_that_are_all_alike():
     votes = pd.DataFrame([["y", "y"]] * 5, columns=["a", "b"])
-    found = examine_labellers(votes, np.arange(5.0)[:, None], positive="y", rng=0)
-    assert found.findings == ()
+    assert examine_labellers(votes, np.arange(5.0)[:, None], positive="y", rng=0).findings == ()
 
 
 def test_two_who_contradict_each_other_on_a_rare_class():
@@ -399,19 +391,17 @@ def test_words_for_what_cannot_be_known():
 
 def test_an_item_without_features_is_an_error(reversed_table):
     wide, X = reversed_table
-    with pytest.raises(
-        ValueError, match=r"X has no row for 2 of 200 items of votes \('i003', 'i004'\); it has rows for 'i000'"
-    ):
-        examine_labellers(wide, X.drop(["i003", "i004"]), positive=True)
-    with pytest.raises(ValueError, match="X has item 'i000' more than once"):
-        examine_labellers(wide, pd.concat([X, X[:1]]), positive=True)
-    with pytest.raises(ValueError, match=r"X has no row for 200 of 200 items of votes .*; it has rows for 0, 1, 2"):
-        examine_labellers(wide, X.to_numpy(), positive=True)
-    with pytest.raises(ValueError, match="positive is missing: name the label of the positive class"):
-        examine_labellers(wide, X)
     long = wide.rename_axis("task_id").reset_index().melt("task_id", var_name="worker_id", value_name="answer")
-    with pytest.raises(ValueError, match="if each row is a vote, name its columns item, annotator and label"):
-        examine_labellers(long, X, positive=True)
+    lacking = r"X has no row for 2 of 200 items of votes \('i003', 'i004'\); it has rows for 'i000'"
+    for votes, features, positive, words in (
+        (wide, X.drop(["i003", "i004"]), True, lacking),
+        (wide, pd.concat([X, X[:1]]), True, "X has item 'i000' more than once"),
+        (wide, X.to_numpy(), True, r"X has no row for 200 of 200 items of votes .*; it has rows for 0, 1, 2"),
+        (wide, X, None, "positive is missing: name the label of the positive class"),
+        (long, X, True, "if each row is a vote, name its columns item, annotator and label"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            examine_labellers(votes, features, positive=positive)
 
 
 def odd_table(seed):

@@ -7,33 +7,26 @@ import pandas as pd
 import pytest
 from scipy import optimize
 from scipy.special import chdtrc, expit, log_expit
+from test_logistic import penalised
 
 from softlabel import fit_logistic, sample_votes
 
 CUT = 3.841458820694124  # the 95% quantile of chi-square with one degree
 
 
-def penalised(beta, X, counts):
-    """Log-likelihood plus half the log-determinant of the information, as one reads it."""
-    x = np.column_stack([np.ones(len(X)), X])
-    eta = x @ beta
-    information = (x.T * (counts.sum(axis=1) * expit(eta) * expit(-eta))) @ x
-    return counts[:, 0] @ log_expit(eta) + counts[:, 1] @ log_expit(-eta) + np.linalg.slogdet(information)[1] / 2
-
-
 def fall(fit, X, counts, k, value):
     """Twice the fall from the fit to the best with coefficient k held, by a search without derivatives from several starts."""
-    free = np.arange(len(fit.coef)) != k
+    free, likelihood = np.arange(len(fit.coef)) != k, penalised(X, counts)
 
     def cost(rest):
         beta = np.full(len(fit.coef), float(value))
         beta[free] = rest
-        return -penalised(beta, X, counts)
+        return -likelihood(beta)
 
     starts = [fit.coef[free] * factor for factor in (1, 0.3, 3)]
     options = {"xatol": 1e-9, "fatol": 1e-11, "maxiter": 5000, "maxfev": 5000}
     best = min(optimize.minimize(cost, start, method="Nelder-Mead", options=options).fun for start in starts)
-    return 2 * (penalised(fit.coef, X, counts) + best)
+    return 2 * (likelihood(fit.coef) + best)
 
 
 def signs(seed):

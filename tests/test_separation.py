@@ -8,14 +8,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from softlabel import (
-    ConvergenceWarning,
-    SeparationWarning,
-    find_separation,
-    fit_dirichlet_multinomial,
-    fit_logistic,
-    fit_logistic_batch,
-)
+import softlabel as sl
 
 LINE = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]
 
@@ -52,8 +45,8 @@ SEPARATED = [case for case in CASES if case[2] != "none"]
 def test_find_separation_in_any_units_and_for_swapped_classes(X, votes, kind, scale, shift):
     # A power of two, so that the shifted features are exact.
     X, votes = np.array(X) * scale + shift, np.array(votes)
-    assert find_separation(X, votes) == kind
-    assert find_separation(X, 1 - votes if votes.ndim == 1 else votes[:, ::-1]) == kind
+    assert sl.find_separation(X, votes) == kind
+    assert sl.find_separation(X, 1 - votes if votes.ndim == 1 else votes[:, ::-1]) == kind
 
 
 @pytest.mark.parametrize("X, votes, kind", CASES)
@@ -61,12 +54,12 @@ def test_fits_are_flagged_where_and_only_where_the_labels_are_separated(X, votes
     if kind == "none":
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            fit = fit_logistic(X, votes)
+            fit = sl.fit_logistic(X, votes)
         assert fit.converged and fit.separation == "none" and "NOT" not in repr(fit)
         return
     for max_iter in (5, 25, 2000):
-        with pytest.warns(SeparationWarning, match=f"{kind} separation") as caught:
-            fit = fit_logistic(X, votes, max_iter=max_iter)
+        with pytest.warns(sl.SeparationWarning, match=f"{kind} separation") as caught:
+            fit = sl.fit_logistic(X, votes, max_iter=max_iter)
         assert caught[0].filename == __file__
         assert fit.separation == kind and not fit.converged
         assert np.isfinite(fit.coef).all() and np.isfinite(fit.log_likelihood)
@@ -78,9 +71,9 @@ def test_fits_are_flagged_where_and_only_where_the_labels_are_separated(X, votes
 
 
 def test_the_two_warnings_are_user_warnings_and_not_each_other():
-    assert issubclass(SeparationWarning, UserWarning) and issubclass(ConvergenceWarning, UserWarning)
-    assert not issubclass(SeparationWarning, ConvergenceWarning)
-    assert not issubclass(ConvergenceWarning, SeparationWarning)
+    assert issubclass(sl.SeparationWarning, UserWarning) and issubclass(sl.ConvergenceWarning, UserWarning)
+    assert not issubclass(sl.SeparationWarning, sl.ConvergenceWarning)
+    assert not issubclass(sl.ConvergenceWarning, sl.SeparationWarning)
 
 
 @pytest.mark.parametrize("max_iter", [25, 2000])
@@ -88,13 +81,13 @@ def test_separated_data_sets_of_a_batch_are_flagged_and_leave_the_others_alone(m
     rng = np.random.default_rng(3)
     X = rng.normal(size=(30, 40, 2))
     y = (rng.random((30, 40)) < 1 / (1 + np.exp(-X[..., 0]))).astype(int)
-    clean = fit_logistic_batch(X, y, max_iter=max_iter)
+    clean = sl.fit_logistic_batch(X, y, max_iter=max_iter)
     assert clean.converged.all()
     separated = [0, 7, 8, 29]
     mixed = y.copy()
     mixed[separated] = X[separated, :, 1] > 0.1
-    with pytest.warns(ConvergenceWarning, match="4 of 30"):
-        batch = fit_logistic_batch(X, mixed, max_iter=max_iter)
+    with pytest.warns(sl.ConvergenceWarning, match="4 of 30"):
+        batch = sl.fit_logistic_batch(X, mixed, max_iter=max_iter)
     np.testing.assert_array_equal(np.flatnonzero(~batch.converged), separated)
     others = batch.converged
     # Dropping data sets from the iteration must not reach the others: rounding of the products only.
@@ -116,7 +109,7 @@ def test_agrees_with_brute_force_in_one_dimension(seed):
         kind = "quasi"
     else:
         kind = "none"
-    assert find_separation(x[:, None].astype(float), y) == kind
+    assert sl.find_separation(x[:, None].astype(float), y) == kind
 
 
 def programme(X, counts):
@@ -147,7 +140,7 @@ def test_agrees_with_linear_programmes():
         m = rng.integers(kind % 3 > 0, 4, n)  # a third has items without votes
         s = rng.binomial(m, 1 / (1 + np.exp(-np.clip(X @ rng.normal(size=p) * 3.0 ** rng.integers(-2, 4), -700, 700))))
         if m.any():
-            found.append(find_separation(X, np.column_stack([s, m - s])))
+            found.append(sl.find_separation(X, np.column_stack([s, m - s])))
             assert found[-1] == programme(X, np.column_stack([s, m - s])), (X, s, m)
     assert min(found.count(kind) for kind in ("none", "quasi", "complete")) > 50
 
@@ -156,33 +149,33 @@ def test_separation_across_both_ends():
     """Positives at both ends of a line: no threshold tells them apart, but with a squared feature a parabola does."""
     x = np.arange(-4.0, 5)[:, None]
     y = (np.abs(x[:, 0]) > 2.5).astype(int)
-    assert find_separation(x, y) == "none" and fit_logistic(x, y).converged
+    assert sl.find_separation(x, y) == "none" and sl.fit_logistic(x, y).converged
     both = np.column_stack([x, x**2])
-    assert find_separation(both, y) == "complete"
-    with pytest.warns(SeparationWarning, match="complete"):
-        assert not fit_logistic(both, y).converged
+    assert sl.find_separation(both, y) == "complete"
+    with pytest.warns(sl.SeparationWarning, match="complete"):
+        assert not sl.fit_logistic(both, y).converged
     votes = np.column_stack([9 * y, 9 * (1 - y)])
     votes[[2, 6]] = [1, 8]  # undecided on both sides
-    assert find_separation(both, votes) == "quasi"
+    assert sl.find_separation(both, votes) == "quasi"
 
 
 def test_separation_in_a_bootstrap_resample():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(14, 2))
     y = (x[:, 0] + rng.normal(size=14) > 0).astype(int)
-    assert fit_logistic(x, y).converged
+    assert sl.fit_logistic(x, y).converged
     rows = rng.integers(14, size=(60, 14))
-    kinds = [find_separation(x[r], y[r]) for r in rows]
+    kinds = [sl.find_separation(x[r], y[r]) for r in rows]
     assert 5 < sum(kind != "none" for kind in kinds) < 55
     with pytest.warns(UserWarning, match="did not converge"):
-        batch = fit_logistic_batch(x[rows], y[rows])
+        batch = sl.fit_logistic_batch(x[rows], y[rows])
     np.testing.assert_array_equal(batch.converged, [kind == "none" for kind in kinds])
     for r, kind, coef in zip(rows, kinds, batch.coef):
         if kind == "none":
-            np.testing.assert_allclose(fit_logistic(x[r], y[r]).coef, coef, rtol=1e-7, atol=1e-7)
+            np.testing.assert_allclose(sl.fit_logistic(x[r], y[r]).coef, coef, rtol=1e-7, atol=1e-7)
         else:
-            with pytest.warns(SeparationWarning, match=kind):
-                assert fit_logistic(x[r], y[r]).separation == kind
+            with pytest.warns(sl.SeparationWarning, match=kind):
+                assert sl.fit_logistic(x[r], y[r]).separation == kind
 
 
 def gives_up(*args, **kwargs):
@@ -192,7 +185,7 @@ def gives_up(*args, **kwargs):
 @pytest.mark.parametrize("X, votes, kind", CASES)
 def test_a_linear_programme_finds_what_least_squares_leave_open(monkeypatch, X, votes, kind):
     monkeypatch.setattr("scipy.optimize.nnls", gives_up)
-    assert find_separation(X, votes) == kind
+    assert sl.find_separation(X, votes) == kind
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 4])
@@ -204,11 +197,11 @@ def test_a_linear_programme_that_fails_is_never_no_separation(monkeypatch, statu
 
     monkeypatch.setattr("scipy.optimize.linprog", broken)
     for X, votes, kind in CASES:  # what is proved without a programme is right
-        assert find_separation(X, votes) == kind
+        assert sl.find_separation(X, votes) == kind
     monkeypatch.setattr("scipy.optimize.nnls", gives_up)
     for X, votes, _ in SEPARATED[1:4]:
         with pytest.raises(RuntimeError, match="linear programme"):
-            find_separation(X, votes)
+            sl.find_separation(X, votes)
 
 
 def test_a_linear_programme_on_which_the_first_solver_gives_up():
@@ -219,9 +212,9 @@ def test_a_linear_programme_on_which_the_first_solver_gives_up():
     X[7, 2] = 1
     y = np.array([0, 0, 1, 1, 1, 0, 0, 0, 0])
     np.testing.assert_array_equal(-1 + X @ [1e9, 2, -1] > 0, y)
-    assert find_separation(X, y) != "none"
-    with pytest.warns(SeparationWarning):
-        fit_logistic(X, y)
+    assert sl.find_separation(X, y) != "none"
+    with pytest.warns(sl.SeparationWarning):
+        sl.fit_logistic(X, y)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +229,7 @@ def test_a_linear_programme_on_which_the_first_solver_gives_up():
 )
 def test_outliers_do_not_hide_that_a_rule_is_right_on_all(X, y):
     """The hull of the margins comes within 1e-9 of the origin, and does not hold it."""
-    assert find_separation(np.array(X, float), y) == "complete"
+    assert sl.find_separation(np.array(X, float), y) == "complete"
 
 
 # ------------------------------------------------------------------ which features separate
@@ -278,10 +271,10 @@ MIXED = np.where(SIGN == 1, 1, np.arange(60) % 2)
 )
 def test_warnings_name_the_features_that_separate(columns, y, words):
     X = pd.DataFrame(columns)
-    with pytest.warns(SeparationWarning, match=words):
-        fit_logistic(X, y)
-    with pytest.warns(SeparationWarning, match=words):
-        fit_dirichlet_multinomial(X, np.column_stack([2 * y, 2 - 2 * y]))
+    with pytest.warns(sl.SeparationWarning, match=words):
+        sl.fit_logistic(X, y)
+    with pytest.warns(sl.SeparationWarning, match=words):
+        sl.fit_dirichlet_multinomial(X, np.column_stack([2 * y, 2 - 2 * y]))
 
 
 def test_items_without_votes_separate_nothing():
@@ -290,6 +283,6 @@ def test_items_without_votes_separate_nothing():
     counts = np.column_stack([MIXED, 1 - MIXED])
     blank, split = counts.copy(), counts.copy()
     blank[[0, 20]], split[0] = 0, [1, 1]
-    with pytest.warns(SeparationWarning, match="the feature 'sign' alone"):
-        fit_logistic(X, blank)
-    assert fit_logistic(X, split).separation == "none"
+    with pytest.warns(sl.SeparationWarning, match="the feature 'sign' alone"):
+        sl.fit_logistic(X, blank)
+    assert sl.fit_logistic(X, split).separation == "none"

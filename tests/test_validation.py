@@ -44,80 +44,82 @@ MARKED = pd.DataFrame(
 MARKED["annotator"] = np.arange(len(MARKED)) % 12
 REPORT = pd.DataFrame({"item": np.repeat(range(6), 3), "annotator": list("abc") * 6, "label": list("ynn" * 3 + "yyn" * 3)})
 
+
+def by_bootstrap(counts, tau, level, n_resamples):
+    return sl.alpha0_interval(counts, tau, level=level, method="bootstrap", n_resamples=n_resamples, rng=0)
+
+
+def by_likelihood(counts, tau, level):
+    return sl.alpha0_interval(counts, tau, level=level, method="likelihood")
+
+
 # Every public function, and every method that takes an argument, with arguments that it answers.
-CALLS = {
-    "fit_logistic": (sl.fit_logistic, dict(X=X, y_or_counts=Y, positive=None, method="mle", max_iter=25, tol=1e-8)),
-    "fit_logistic_batch": (
-        sl.fit_logistic_batch,
-        dict(X=np.array([X, X]), y_or_counts=np.array([Y, Y]), positive=None, method="mle", max_iter=25, tol=1e-8),
+ANSWERED = {
+    "fit_logistic": dict(X=X, y_or_counts=Y, positive=None, method="mle", max_iter=25, tol=1e-8),
+    "fit_logistic_batch": dict(
+        X=np.array([X, X]), y_or_counts=np.array([Y, Y]), positive=None, method="mle", max_iter=25, tol=1e-8
     ),
-    "find_separation": (sl.find_separation, dict(X=X, y_or_counts=Y, positive=None)),
-    "LogisticFit.posterior": (FIT.posterior, dict(X=X)),
-    "LogisticFit.predict": (FIT.predict, dict(X=X)),
-    "LogisticFit.linear_predictor": (FIT.linear_predictor, dict(X=X)),
-    "LogisticFit.cov": (FIT.cov, dict(kind="model")),
-    "LogisticFit.stderr": (FIT.stderr, dict(kind="model")),
-    "LogisticFit.summary": (FIT.summary, dict(kind="model", level=0.9)),
-    "LogisticFit.conf_int": (FIT.conf_int, dict(kind="model", level=0.9)),
-    "two_way_cov": (sl.two_way_cov, dict(fit=sl.fit_logistic(JUDGED, MARKS), X=JUDGED, counts=MARKS, votes=MARKED)),
-    "fit_dirichlet_multinomial": (sl.fit_dirichlet_multinomial, dict(X=X, counts=C, max_iter=100, tol=1e-8)),
-    "JointFit.posterior": (JOINT.posterior, dict(X=X)),
-    "dm_logpmf": (sl.dm_logpmf, dict(counts=VOTES, tau=TAU, alpha0=2.0)),
-    "sample_votes": (sl.sample_votes, dict(tau=TAU, m=3, alpha0=2.0, rng=0)),
-    "sample_probabilities": (sl.sample_probabilities, dict(tau=TAU, alpha0=2.0, rng=0)),
-    "VoteModel.sample": (sl.DirichletMultinomial(2.0).sample, dict(tau=TAU, m=3, rng=0)),
-    "VoteModel.variance_inflation": (sl.DirichletMultinomial(2.0).variance_inflation, dict(m=3)),
-    "VoteModel.band": (sl.DirichletMultinomial(2.0).band, dict(probability=TAU[:, 0], m=3, level=0.9)),
-    "DirichletMultinomial": (sl.DirichletMultinomial, dict(alpha0=2.0)),
-    "prediction_band": (sl.prediction_band, dict(probability=TAU[:, 0], m=3, alpha0=2.0, level=0.9)),
-    "share_in_band": (sl.share_in_band, dict(counts=VOTES, tau=TAU, alpha0=2.0, level=0.9)),
-    "pooled_efficiency": (sl.pooled_efficiency, dict(m=np.array([1, 3]), alpha0=2.0)),
-    "variance_inflation": (sl.variance_inflation, dict(m=3, alpha0=2.0)),
-    "relative_efficiency": (sl.relative_efficiency, dict(m=3, alpha0=2.0)),
-    "godambe_information": (sl.godambe_information, dict(fisher=np.eye(2), m=3, alpha0=2.0)),
-    "design_votes": (
-        sl.design_votes,
-        dict(budget=20, cost_item=2, cost_vote=1, alpha0=5, n_items=10, cost_truth=3, min_items=1),
+    "find_separation": dict(X=X, y_or_counts=Y, positive=None),
+    "LogisticFit.posterior": dict(X=X),
+    "LogisticFit.predict": dict(X=X),
+    "LogisticFit.linear_predictor": dict(X=X),
+    "LogisticFit.cov": dict(kind="model"),
+    "LogisticFit.stderr": dict(kind="model"),
+    "LogisticFit.summary": dict(kind="model", level=0.9),
+    "LogisticFit.conf_int": dict(kind="model", level=0.9),
+    "two_way_cov": dict(fit=sl.fit_logistic(JUDGED, MARKS), X=JUDGED, counts=MARKS, votes=MARKED),
+    "fit_dirichlet_multinomial": dict(X=X, counts=C, max_iter=100, tol=1e-8),
+    "JointFit.posterior": dict(X=X),
+    "dm_logpmf": dict(counts=VOTES, tau=TAU, alpha0=2.0),
+    "sample_votes": dict(tau=TAU, m=3, alpha0=2.0, rng=0),
+    "sample_probabilities": dict(tau=TAU, alpha0=2.0, rng=0),
+    "VoteModel.sample": dict(tau=TAU, m=3, rng=0),
+    "VoteModel.variance_inflation": dict(m=3),
+    "VoteModel.band": dict(probability=TAU[:, 0], m=3, level=0.9),
+    "DirichletMultinomial": dict(alpha0=2.0),
+    "prediction_band": dict(probability=TAU[:, 0], m=3, alpha0=2.0, level=0.9),
+    "share_in_band": dict(counts=VOTES, tau=TAU, alpha0=2.0, level=0.9),
+    "pooled_efficiency": dict(m=np.array([1, 3]), alpha0=2.0),
+    "variance_inflation": dict(m=3, alpha0=2.0),
+    "relative_efficiency": dict(m=3, alpha0=2.0),
+    "godambe_information": dict(fisher=np.eye(2), m=3, alpha0=2.0),
+    "design_votes": dict(budget=20, cost_item=2, cost_vote=1, alpha0=5, n_items=10, cost_truth=3, min_items=1),
+    "split_budget": dict(budget=20, cost_item=2, cost_vote=1, cost_truth=3, alpha0=5, ceiling=10),
+    "fit_votes_and_truth": dict(X=JUDGED, counts=MARKS, truth=TRUE),
+    "worth_of_votes": dict(
+        X=JUDGED, counts=MARKS, truth=TRUE, votes=MARKED, inclusion=np.full(40, 0.5), n_items=50, m=3, level=0.8, rng=0
     ),
-    "split_budget": (sl.split_budget, dict(budget=20, cost_item=2, cost_vote=1, cost_truth=3, alpha0=5, ceiling=10)),
-    "fit_votes_and_truth": (sl.fit_votes_and_truth, dict(X=JUDGED, counts=MARKS, truth=TRUE)),
-    "worth_of_votes": (
-        sl.worth_of_votes,
-        dict(X=JUDGED, counts=MARKS, truth=TRUE, votes=MARKED, inclusion=np.full(40, 0.5), n_items=50, m=3, level=0.8, rng=0),
-    ),
-    "choose_for_truth": (sl.choose_for_truth, dict(weight=np.array([1.0, 2.0, 3.0]), k=2, rng=0)),
-    "estimate_alpha0": (sl.estimate_alpha0, dict(counts=VOTES, tau=TAU)),
-    "overdispersion_test": (sl.overdispersion_test, dict(counts=VOTES, tau=TAU)),
-    "bootstrap_alpha0": (sl.bootstrap_alpha0, dict(counts=VOTES, tau=TAU, n_resamples=5, rng=0)),
-    "alpha0_interval": (
-        sl.alpha0_interval,
-        dict(counts=MANY, tau=FITTED, X=ITEMS, level=0.9, method="cox-reid", n_resamples=5, rng=0),
-    ),
-    "by bootstrap": (
-        lambda counts, tau, level, n_resamples: sl.alpha0_interval(
-            counts, tau, level=level, method="bootstrap", n_resamples=n_resamples, rng=0
-        ),
-        dict(counts=VOTES, tau=TAU, level=0.9, n_resamples=5),
-    ),
-    "by likelihood": (
-        lambda counts, tau, level: sl.alpha0_interval(counts, tau, level=level, method="likelihood"),
-        dict(counts=VOTES, tau=TAU, level=0.9),
-    ),
-    "TwoClassNormal": (sl.TwoClassNormal, dict(mean1=[1.0, 0], mean2=[0.0, 0], cov=np.eye(2), prior1=0.5)),
-    "TwoClassNormal.canonical": (sl.TwoClassNormal.canonical, dict(delta=1.0, p=2, prior1=0.5)),
-    "TwoClassNormal.sample": (MODEL.sample, dict(n=3, rng=0, size=2)),
-    "TwoClassNormal.posterior": (MODEL.posterior, dict(Y=X)),
-    "TwoClassNormal.error_rate": (MODEL.error_rate, dict(coef=np.ones((4, 3)))),
-    "fit_limit": (sl.fit_limit, dict(model=MODEL, mean=expit, variance=None)),
-    "simulate_relative_efficiency": (sl.simulate_relative_efficiency, dict(deltas=[1.0], n=30, p=2, n_sims=2) | STUDY),
-    "simulate_breast_cancer": (sl.simulate_breast_cancer, dict(n_train=50, n_splits=2, method="glm") | STUDY),
-    "examine_labellers": (sl.examine_labellers, dict(votes=REPORT, X=X, positive="y", rng=0)),
-    "analyse_votes": (
-        sl.analyse_votes,
-        dict(votes=REPORT, features=pd.DataFrame({"size": [1, 3, 2, 5, 4, 6]}), positive="y", truth=None, columns=None)
-        | dict(repeats="first", cost_item=1.0, cost_vote=1.0, cost_truth=2.0, level=0.9, pseudonyms=False, rng=0),
-    ),
+    "choose_for_truth": dict(weight=np.array([1.0, 2.0, 3.0]), k=2, rng=0),
+    "estimate_alpha0": dict(counts=VOTES, tau=TAU),
+    "overdispersion_test": dict(counts=VOTES, tau=TAU),
+    "bootstrap_alpha0": dict(counts=VOTES, tau=TAU, n_resamples=5, rng=0),
+    "alpha0_interval": dict(counts=MANY, tau=FITTED, X=ITEMS, level=0.9, method="cox-reid", n_resamples=5, rng=0),
+    "by bootstrap": dict(counts=VOTES, tau=TAU, level=0.9, n_resamples=5),
+    "by likelihood": dict(counts=VOTES, tau=TAU, level=0.9),
+    "TwoClassNormal": dict(mean1=[1.0, 0], mean2=[0.0, 0], cov=np.eye(2), prior1=0.5),
+    "TwoClassNormal.canonical": dict(delta=1.0, p=2, prior1=0.5),
+    "TwoClassNormal.sample": dict(n=3, rng=0, size=2),
+    "TwoClassNormal.posterior": dict(Y=X),
+    "TwoClassNormal.error_rate": dict(coef=np.ones((4, 3))),
+    "fit_limit": dict(model=MODEL, mean=expit, variance=None),
+    "simulate_relative_efficiency": dict(deltas=[1.0], n=30, p=2, n_sims=2) | STUDY,
+    "simulate_breast_cancer": dict(n_train=50, n_splits=2, method="glm") | STUDY,
+    "examine_labellers": dict(votes=REPORT, X=X, positive="y", rng=0),
+    "analyse_votes": dict(
+        votes=REPORT, features=pd.DataFrame({"size": [1, 3, 2, 5, 4, 6]}), positive="y", truth=None, columns=None
+    )
+    | dict(repeats="first", cost_item=1.0, cost_vote=1.0, cost_truth=2.0, level=0.9, pseudonyms=False, rng=0),
 }
+OWNERS = {"LogisticFit": FIT, "JointFit": JOINT, "VoteModel": sl.DirichletMultinomial(2.0), "TwoClassNormal": MODEL}
+OURS = {"by bootstrap": by_bootstrap, "by likelihood": by_likelihood}
+
+
+def called(name):
+    owner, _, function = name.rpartition(".")
+    return OURS.get(name) or getattr(OWNERS.get(owner, sl), function)
+
+
+CALLS = {name: (called(name), good) for name, good in ANSWERED.items()}
 
 
 ARRAYS = [name for name, (_, good) in CALLS.items() if any(isinstance(a, np.ndarray) for a in good.values())]

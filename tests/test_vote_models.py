@@ -71,39 +71,6 @@ def test_the_tolerance_would_catch_the_usual_form():
     assert abs(usual - float(exact_logpmf([12, 27], [0.3, 0.7], 1e15))) > 0.1
 
 
-@pytest.mark.parametrize("alpha0", ALPHAS)
-def test_probabilities_sum_to_one_and_to_those_of_merged_classes(alpha0):
-    """Two classes called one: the Dirichlet-multinomial with their probabilities added (aggregation)."""
-    for tau in (TAU2, TAU3, np.array([1e-9, 1 - 1e-9]), np.array([0.0, 0.4, 0.6])):
-        counts = all_counts(7, len(tau))
-        p = np.exp(dm_logpmf(counts, np.tile(tau, (len(counts), 1)), alpha0))
-        assert p.sum() == pytest.approx(1, abs=1e-13)  # rounding of at most 36 terms
-        if len(tau) == 3:
-            merged = np.bincount(counts[:, 0] + counts[:, 1], p)
-            pairs = np.column_stack([np.arange(8), 7 - np.arange(8)])
-            right = np.exp(dm_logpmf(pairs, np.tile([tau[0] + tau[1], tau[2]], (8, 1)), alpha0))
-            np.testing.assert_allclose(merged, right, rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.parametrize("alpha0", [0.05, 5.47, 1e3, np.inf])
-def test_agrees_with_scipy_at_moderate_values(alpha0):
-    counts = all_counts(9, 2)
-    ours = dm_logpmf(counts, np.tile(TAU2, (10, 1)), alpha0)
-    if np.isinf(alpha0):
-        theirs = stats.binom.logpmf(counts[:, 0], 9, 0.7)
-    else:
-        theirs = stats.betabinom.logpmf(counts[:, 0], 9, *(alpha0 * TAU2))
-    # 1e-10: log-gamma differences of SciPy lose some digits.
-    np.testing.assert_allclose(ours, theirs, atol=1e-10)
-    counts = all_counts(5, 3)
-    ours = dm_logpmf(counts, np.tile(TAU3, (len(counts), 1)), alpha0)
-    if np.isinf(alpha0):
-        theirs = stats.multinomial.logpmf(counts, 5, TAU3)
-    else:
-        theirs = stats.dirichlet_multinomial.logpmf(counts, alpha0 * TAU3, 5)
-    np.testing.assert_allclose(ours, theirs, atol=1e-10)
-
-
 @pytest.mark.parametrize("alpha0", [1e-300, 1e-12, 1.0, 1e300, np.inf])
 def test_a_class_without_probability(alpha0):
     counts, tau = [[1, 3], [0, 4], [0, 0]], [[0.0, 1.0]] * 3
