@@ -62,6 +62,19 @@ class VoteData:
         return f"VoteData({n} items, {annotators}, {features}; {self.source})"
 
 
+@contextmanager
+def quiet_pooch() -> Iterator[Any]:
+    """The library pooch, without words that would end up among the outputs of a chapter."""
+    with warnings.catch_warnings(action="ignore"):  # in a notebook its import asks for ipywidgets, which nothing here needs
+        import pooch
+    logger, level = pooch.get_logger(), pooch.get_logger().level
+    logger.setLevel("WARNING")  # no address and no folder of a download
+    try:
+        yield pooch
+    finally:
+        logger.setLevel(level)
+
+
 def fetch(name: str) -> Path:
     """Path of a data file, downloaded at the first use and checked against its SHA-256.
 
@@ -79,43 +92,27 @@ def fetch(name: str) -> Path:
     DataFileError
         If the file is neither in the cache folder nor to be had; the message says how to put it in place by hand.
     """
-    with quiet_pooch() as pooch:
-        return _fetch(pooch, name)
-
-
-@contextmanager
-def quiet_pooch() -> Iterator[Any]:
-    """The library pooch, without words that would end up among the outputs of a chapter."""
-    with warnings.catch_warnings(action="ignore"):  # in a notebook its import asks for ipywidgets, which nothing here needs
-        import pooch
-    logger, level = pooch.get_logger(), pooch.get_logger().level
-    logger.setLevel("WARNING")  # no address and no folder of a download
-    try:
-        yield pooch
-    finally:
-        logger.setLevel(level)
-
-
-def _fetch(pooch: Any, name: str) -> Path:
     address, sha256 = FILES[name]
-    store = pooch.create(
-        path=pooch.os_cache("softlabel"),
-        base_url="",
-        urls={name: address},
-        registry={name: f"sha256:{sha256}"},
-        env="SOFTLABEL_DATA",
-    )
-    copies = [path for place in (name, f"*/{name}", f"*/*/{name}") for path in sorted(store.abspath.glob(place))]
-    try:
-        right = next((path for path in copies if pooch.file_hash(str(path)) == sha256), None)
-        return right or Path(store.fetch(name))
-    except (OSError, ValueError) as error:  # no network, no such page, no permission to write; a wrong checksum
-        found = "a file of that name is there, but has another checksum and is not used" if copies else "it is not there"
-        raise DataFileError(
-            f"the data file {name} could not be had: it was looked for in {store.abspath} ({found}) and at {address} "
-            f"({type(error).__name__}: {error}). To put it in place by hand, download it from that address (its sha256 is "
-            f"{sha256}) into a folder, under the name {name}, and set the environment variable SOFTLABEL_DATA to that folder."
-        ) from None
+    with quiet_pooch() as pooch:
+        store = pooch.create(
+            path=pooch.os_cache("softlabel"),
+            base_url="",
+            urls={name: address},
+            registry={name: f"sha256:{sha256}"},
+            env="SOFTLABEL_DATA",
+        )
+        copies = [path for place in (name, f"*/{name}", f"*/*/{name}") for path in sorted(store.abspath.glob(place))]
+        try:
+            right = next((path for path in copies if pooch.file_hash(str(path)) == sha256), None)
+            return right or Path(store.fetch(name))
+        except (OSError, ValueError) as error:  # no network, no such page, no permission to write; a wrong checksum
+            found = "a file of that name is there, but has another checksum and is not used" if copies else "it is not there"
+            raise DataFileError(
+                f"the data file {name} could not be had: it was looked for in {store.abspath} ({found}) and at {address} "
+                f"({type(error).__name__}: {error}). To put it in place by hand, download it from that address (its sha256 is "
+                f"{sha256}) into a folder, under the name {name}, and set the environment variable SOFTLABEL_DATA to that "
+                "folder."
+            ) from None
 
 
 def _read_rda(name: str) -> pd.DataFrame:

@@ -133,9 +133,8 @@ def ask_again(table: Table, by: int | None, always: bool) -> None:
     n = len(table.who)
     if by is None:
         third = (table.who.sum(axis=1) + 1 + table.rng.integers(0, table.n_annotators, n)) % table.n_annotators
-        for _ in range(2):  # nobody twice
+        for _ in range(3):  # nobody twice
             third = np.where((table.who == third[:, None]).any(axis=1), (third + 1) % table.n_annotators, third)
-        third = np.where((table.who == third[:, None]).any(axis=1), (third + 1) % table.n_annotators, third)
     else:
         table.who = np.tile([k for k in range(3) if k != by], (n, 1))
         third = np.full(n, by)
