@@ -375,6 +375,7 @@ def test_records_of_json(tmp_path):
         ("a.json", '[{"item": 1, "label": "a"}, {"item": 1, "label": ["a", "b"]}]', r"record 2, column 'label' holds several"),
         ("a.json", "[", "cannot be read as JSON"),
         ("a.csv", "", "a.csv cannot be read as a table: its first line, with the names of columns, is empty"),
+        ("a.csv", "i\0t\0e\0m\0,\0", "it is no text in UTF-8, nor in UTF-16 with its mark"),
         ("a.csv", "\nitem,label\n1,2\n", "its first line, with the names of columns, is empty"),
         ("a.csv", "item,label\n1,2\n1,2,3\n", "line 3 has 3 cells, where those above have 2"),
         ("a.csv", 'item,label\n1,2\n1,"2\n', "a quotation mark in line 3 is not closed"),
