@@ -43,16 +43,17 @@ def requested_hosts(driver):
     return hosts
 
 
-def too_wide(driver):
-    """What is cut off at the right, or makes the whole page scroll."""
+def too_wide(driver, within="article"):
+    """What is cut off at the right within a place, or makes the whole page scroll."""
     room, needed, wide = driver.execute_script(
         "const page = document.documentElement;"
-        "const wide = [...document.querySelectorAll('article *')].filter("
+        "const wide = [...document.querySelectorAll(`${arguments[0]} *`)].filter("
         "  e => e.getBoundingClientRect().right > page.clientWidth + 1"
         "  && !e.closest('pre, .cell_output, .katex-mathml, .katex svg,"
         " .pst-scrollable-table-container, [tabindex]:is(figure, .katex-display)'));"
         "return [page.clientWidth, page.scrollWidth,"
-        " wide.slice(0, 3).map(e => e.outerHTML.slice(0, 80))];"
+        " wide.slice(0, 3).map(e => e.outerHTML.slice(0, 80))];",
+        within,
     )
     problems = [f"{needed} px needed at {room} px"] if needed > room else []
     return problems + [f"sticks out: {e}" for e in wide]

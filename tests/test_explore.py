@@ -1112,7 +1112,7 @@ def test_nothing_is_undefined_or_sticks_out(together, driver, width):
     wake_all(driver, together, width)
     for place, (figure, name) in product(["min", "max"], SLIDERS):
         assert put(driver, figure, name, place) is None, (figure, name)
-        assert too_wide(driver) == [], (figure, name)
+        assert too_wide(driver, f"#{figure}") == [], (figure, name)
     driver.get("about:blank")
 
 
