@@ -270,6 +270,17 @@ def vote_probs(m, alpha0, tau1):
 """
 
 
+SET_BY_SET = """
+def worth(draw, n_sets, rng):
+    slopes = []
+    for _ in range(n_sets):
+        Y, z = classes.sample(500, rng)
+        slopes.append([sl.fit_logistic(Y, labels).coef[1] for labels in (z, draw(classes.posterior(Y), rng))])
+    truth, noisy = np.var(slopes, axis=0, ddof=1)
+    return truth / noisy
+"""
+
+
 def fits_of_another(Y, labels):
     """Fits by scikit-learn at its usual tolerance, without its usual penalty."""
     linear_model = pytest.importorskip("sklearn.linear_model")
@@ -291,6 +302,7 @@ HONEST = [
     # one call for each set; another library's fits
     (NOISE, "two_fits", f"z_noisy = {DRAWN}",
      "z_noisy = [draw(classes.posterior(a)[:, 0], b, rng) for a, b in zip(Y, z)]", 3),
+    (NOISE, "worth", None, SET_BY_SET, 3),
     (NOISE, "two_fits", "sl.fit_logistic_batch(Y, ", "fits_of_another(Y, ", 3),
     # a beta-binomial, which has no infinite alpha0 of its own; with none for it
     (NOISE, "vote_probs", None, BETA_BINOMIAL, 2),
