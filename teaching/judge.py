@@ -185,10 +185,20 @@ def value_of(source, names):
     return eval(compile(ast.Expression(last.value), "test", "eval"), names) if last else None
 
 
+def asked(student, name):
+    """Value of a name of the sheet; None if a test can do without it, as `?` behind the name says, and there is none."""
+    try:
+        return student.ask(name.removesuffix("?"))
+    except Refused:
+        if not name.endswith("?"):
+            raise
+        return None
+
+
 def judge(source, names, student, wanted):
     """Outputs of a test, from which nbgrader reads the points."""
     try:
-        points = value_of(source, names | {name: student.ask(name) for name in wanted})
+        points = value_of(source, names | {name.removesuffix("?"): asked(student, name) for name in wanted})
     except AssertionError as error:
         return [failure(str(error) or "This test failed.")]
     except Exception:  # the test could not do with the answer what it does with a right one

@@ -1,9 +1,10 @@
 """The assignments: from their sources to notebooks for nbgrader, with each student's numbers; and back from what is handed in.
 
 A cell of a source says `:given: ID` for what a student may not change; `:answer: ID` and, if it is not one function of that
-name, `:names: A, B` for what a student writes; `:test: ID` and `:points: N` for what grades it; `manual` and `points` for an
-answer in words, which a person reads. `numbers:` above the first cell lists the values that a name can take: a sheet for all
-gets the first ones, and each student some of the others. `{{...}}` stands for such a value, or for what Python makes of them.
+name, `:names: A, B?` for what a student writes (`?`: the test can do without it); `:test: ID` and `:points: N` for what grades
+it; `manual` and `points` for an answer in words, which a person reads. `numbers:` above the first cell lists the values that a
+name can take: a sheet for all gets the first ones, and each student some of the others. `{{...}}` stands for such a value, or
+for what Python makes of them.
 """
 
 import copy

@@ -82,34 +82,33 @@ SCRIPT = (
 )
 SHOWS_SCRIPT = "from IPython.display import HTML\nHTML(\"<script>alert('HOSTILE')</script>\")"
 
-# draw_labels 2, share_wrong 2, two_fits 3, vote_pmf 2, inflation 3, standard_errors 2, worth 3; essays company-a, -b, -c.
+# draw_labels 2, share_wrong 2, two_fits 3, vote_probs 2, inflation 3, standard_errors 2, worth 3; essays company-a, -b, -c.
 NOISE = {
     # honest
     "anna": Sheet("17"),
     "ben": Sheet("17", answers={
         "share_wrong": ("np.mean(2 * tau1 * (1 - tau1))", "float(f'{np.mean(2 * tau1 * (1 - tau1)):.3g}')"),
-        "vote_pmf": "def vote_pmf(m, alpha0, tau1):\n    k, tau = np.arange(m + 1), np.tile([1 - tau1, tau1], (m + 1, 1))\n"
-        "    return [float(f'{p:.3g}') for p in np.exp(sl.dm_logpmf(np.column_stack([k, m - k]), tau, alpha0))]"}),
-    "carla": Sheet("17", answers={"two_fits": ("coef_true =", "model = data = X = tau = p = k = n = 0\ncoef_true =")}),
+        "vote_probs": ("    return ", "    p = np.array([float(f'{q:.3g}') for q in p])\n    return ")}),
+    "carla": Sheet("17", answers={"two_fits": ("def two_fits", "model = data = X = tau = p = k = n = 0\ndef two_fits")}),
     "david": Sheet("17", first="from numpy import sqrt\ndef helper(x): return sqrt(x)\nprint('hello ' * 50_000)"),
     "emma": Sheet("0", only=("company-a", "company-b", "company-c")),
     "fritz": Sheet("7", note="", only=("draw_labels", "share_wrong", "two_fits")),
     "grace": Sheet("16", answers={"inflation": ("mean = p @ k", "mean = p @ k\n    assert np.isclose(mean, k[-1] * tau1)")}),
-    # wrong: the best guess, which her labels in question 3 are as well; the public solution; upside down; no Python
-    "hanna": Sheet("12", answers={"draw_labels": ("rng.random(tau1.shape) < tau1", "0.5 <= tau1")}),
+    # wrong: the best guess, which costs nothing in question 3; the public solution; upside down; no Python
+    "hanna": Sheet("15", answers={"draw_labels": ("rng.random(tau1.shape) < tau1", "0.5 <= tau1")}),
     "igor": Sheet("0", copied=True),
     "julia": Sheet("14", answers={"worth": ("truth / noisy", "noisy / truth")}),
     "karl": Sheet("15", answers={"share_wrong": SYNTAX}),
     # hostile
     "lena": Sheet("14", answers={"inflation": f"def inflation(p, tau1):{LOOP}"}),
-    "max": Sheet("15", answers={"vote_pmf": "import os\ndef vote_pmf(*a):\n    os._exit(1)"}),
+    "max": Sheet("15", answers={"vote_probs": "import os\ndef vote_probs(*a):\n    os._exit(1)"}),
     "nora": Sheet("15", answers={"standard_errors": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"}),
     "otto": Sheet("0", note=GIVEN, only=("none",), answers={
         "share_wrong": "def share_wrong(tau1): return 0", "inflation": "def inflation(p, tau1): return 0",
-        "vote_pmf": "def vote_pmf(m, alpha0, tau1): return [0] * (m + 1)"}, first="import numpy as np" + PATCHES),
+        "vote_probs": "def vote_probs(m, alpha0, tau1): return [0] * (m + 1)"}, first="import numpy as np" + PATCHES),
     "paula": Sheet("0", note="", only=("none",), first=READS),
     "quinn": Sheet("17", first=WRITES),
-    "rosa": Sheet("14", answers={"worth": "def worth(draw, n_sets, rng):\n    return 1 / sl.relative_efficiency(7, 2.0)"}),
+    "rosa": Sheet("14", answers={"worth": "def worth(draw, n_sets, rng):\n    return sl.relative_efficiency(7, 2.0)"}),
     "sven": Sheet("0", note="", only=("none",), answers={
         key: f"def {key}(*a):\n    print(100)\n    return None\n{SHOWS}" for key in ("inflation", "share_wrong", "worth")}),
     "tina": Sheet("2", note="", only=("draw_labels",), lose="without_tests"),
@@ -133,21 +132,22 @@ NOISE = {
 CLINICIANS = {
     # honest
     "anna": Sheet("17"),
-    "ben": Sheet("17", answers={"maximise": ("1 / best.x", "float(f'{1 / best.x:.3g}')")}),
+    "ben": Sheet("17", answers={"maximise": (
+        "found =", "exact = maximise\n\n\ndef maximise(f):\n    return float(f'{exact(f):.3g}')\n\n\nfound =")}),
     "carla": Sheet("17", answers={"labellers_for": ("def labellers_for", "data = X = counts = 0\ndef labellers_for")}),
     "david": Sheet("17", first="def helper(x): return x\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);"),
     "emma": Sheet("0", only=("advice-a", "advice-b", "advice-c")),
     "fritz": Sheet("6", note="", only=("counts_of", "pairs", "two_fits")),
     "grace": Sheet("16", answers={"loglik": ("total = counts.sum(axis=1)", "total = np.full(len(counts), counts[0].sum())")}),
-    # wrong: the order of the columns; the majority's share; the public solution; no Python
-    "hanna": Sheet("15", answers={"counts_of": ("['no-resection', 'resection']", "['resection', 'no-resection']")}),
-    "ivan": Sheet("15", answers={"pairs": ("(counts * (counts - 1)).sum(axis=1) / (m * (m - 1))", "counts.max(1) / m")}),
+    # wrong: the majority's votes for all; shares of votes; the public solution; no Python
+    "hanna": Sheet("15", answers={"counts_of": ("counts.sum(axis=1)", "counts.max(axis=1)")}),
+    "ivan": Sheet("15", answers={"pairs": ("counts * (counts - 1) / (m * (m - 1))[:, None]", "counts / m[:, None]")}),
     "igor": Sheet("0", copied=True),
     "karl": Sheet("14", answers={"bootstrap": SYNTAX}),
-    # hostile; without votes_fit there is no alpha0_hat either
+    # hostile; without votes_fit there is no alpha0_hat either, which costs one point
     "lena": Sheet("15", answers={"pairs": f"def pairs(counts):{LOOP}"}),
     "max": Sheet("15", answers={"labellers_for": "import os\ndef labellers_for(*a):\n    os._exit(1)"}),
-    "nora": Sheet("13", answers={"two_fits": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"}),
+    "nora": Sheet("14", answers={"two_fits": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"}),
     "otto": Sheet("0", note=GIVEN, only=("none",), answers={
         "pairs": "def pairs(counts): return 0", "labellers_for": "def labellers_for(share, alpha0): return 0",
         "maximise": "def maximise(function): return 0\nalpha0_hat = 1"}, first="import numpy as np" + PATCHES),

@@ -1,6 +1,7 @@
 """Assignments pay right answers in full and wrong ones as they say, with nbgrader itself; slides load nothing from outside."""
 
 import ast
+import builtins
 import copy
 import csv
 import functools
@@ -18,6 +19,7 @@ from types import SimpleNamespace
 
 import nbconvert
 import nbformat
+import numpy as np
 import pytest
 import yaml
 from bs4 import BeautifulSoup
@@ -27,7 +29,7 @@ from test_site import find_outside
 
 import softlabel as sl
 from softlabel import datasets
-from softlabel.book import exercises
+from softlabel.book import exercises, standin
 
 sys.path.insert(0, str(ROOT / "teaching"))
 import classes
@@ -78,6 +80,8 @@ class Direct:
         self.names = names
 
     def ask(self, name):
+        if name not in self.names:
+            raise judge.Refused(f"The sheet defines no {name}.")
         return self.names[name]
 
 
@@ -119,8 +123,10 @@ def test_solution_gets_all_points_on_the_real_data(name, answer, most):
     assert points(name, answer, stand_in=False) == most
 
 
+DRAWN = "draw(classes.posterior(Y)[..., 0], z, rng)"
 WRONG = [
-    # her best guess; one random number for all; the other class; never looks; always; looks up the first items; every fifth
+    # her best guess; one random number for all; the other class; never looks; always; looks up the first items; every fifth;
+    # a generator of her own
     (NOISE, "draw_labels", "rng.random(tau1.shape) < tau1", "0.5 <= tau1", 0),
     (NOISE, "draw_labels", "rng.random(tau1.shape) < tau1", "rng.uniform(1e-9, 1) < tau1", 0),
     (NOISE, "draw_labels", "< tau1", ">= tau1", 0),
@@ -128,24 +134,32 @@ WRONG = [
     (NOISE, "draw_labels", "looked, z, drawn", "looked, z, z", 0),
     (NOISE, "draw_labels", "rng.random(tau1.shape) < 0.2", "(np.arange(tau1.size).reshape(tau1.shape) < 0.2 * tau1.size)", 0),
     (NOISE, "draw_labels", "rng.random(tau1.shape) < 0.2", "(np.arange(tau1.size).reshape(tau1.shape) % 5 == 0)", 0),
+    (NOISE, "draw_labels", "    drawn =", "    rng = np.random.default_rng(7)\n    drawn =", 0),
+    (NOISE, "draw_labels", "    drawn =", "    rng = np.random.default_rng()\n    drawn =", 0),
     # all labels drawn; one of the two ways to differ; agreement on one class left out; the Bayes error
     (NOISE, "share_wrong", "(1 - 0.2) * ", "", 0),
     (NOISE, "share_wrong", "2 * tau1", "tau1", 0),
     (NOISE, "share_wrong", "2 * tau1 * (1 - tau1)", "1 - tau1**2", 0),
     (NOISE, "share_wrong", "2 * tau1 * (1 - tau1)", "np.minimum(tau1, 1 - tau1)", 0),
-    # flips at random; the truth again; half of it; the other class; all labels drawn
-    (NOISE, "two_fits", "z_noisy = draw_labels(classes.posterior(Y)[..., 0], z, rng)",
-     "z_noisy = np.where(rng.random(z.shape) < 0.22, 1 - z, z)", 0),
-    (NOISE, "two_fits", "draw_labels(classes.posterior(Y)[..., 0], z, rng)", "z", 0),
-    (NOISE, "two_fits", "draw_labels(classes.posterior(Y)[..., 0], z, rng)",
-     "np.where(rng.random(z.shape) < 0.5, z, draw_labels(classes.posterior(Y)[..., 0], z, rng))", 0),
+    # flips at random; the truth again; half of it; every fifth item; the other class; labels of one's own; another's
+    (NOISE, "two_fits", DRAWN, "np.where(rng.random(z.shape) < 0.22, 1 - z, z)", 0),
+    (NOISE, "two_fits", DRAWN, "z", 0),
+    (NOISE, "two_fits", DRAWN, f"np.where(rng.random(z.shape) < 0.5, z, {DRAWN})", 0),
+    (NOISE, "two_fits", DRAWN, f"np.where(np.arange(z.shape[1]) % 5, {DRAWN}, z)", 0),
     (NOISE, "two_fits", "[..., 0], z, rng", "[..., 1], z, rng", 0),
-    (NOISE, "two_fits", "draw_labels(classes.posterior(Y)[..., 0], z, rng)",
-     "rng.random(z.shape) < classes.posterior(Y)[..., 0]", 0),
-    # columns swapped; independent votes; logarithms
-    (NOISE, "vote_pmf", "[tau1, 1 - tau1]", "[1 - tau1, tau1]", 0),
-    (NOISE, "vote_pmf", "tau, alpha0", "tau, np.inf", 0),
-    (NOISE, "vote_pmf", "np.exp", "", 0),
+    (NOISE, "two_fits", DRAWN, "rng.random(z.shape) < classes.posterior(Y)[..., 0]", 0),
+    (NOISE, "two_fits", DRAWN, "draw_labels(classes.posterior(Y)[..., 0], z, rng)", 0),
+    # all items; the last ones; a generator of one's own; the two fits in the wrong order
+    (NOISE, "two_fits", "[:, :500]", "", 0),
+    (NOISE, "two_fits", "[:, :500]", "[:, -500:]", 0),
+    (NOISE, "two_fits", "z, rng)", "z, np.random.default_rng(7))", 0),
+    (NOISE, "two_fits", "coef_true, coef_noisy", "coef_noisy, coef_true", 0),
+    # columns swapped; independent votes; logarithms; nothing for infinite alpha0; the other class
+    (NOISE, "vote_probs", "[tau1, 1 - tau1]", "[1 - tau1, tau1]", 0),
+    (NOISE, "vote_probs", "tau, alpha0", "tau, np.inf", 0),
+    (NOISE, "vote_probs", "np.exp", "", 0),
+    (NOISE, "vote_probs", "return p", "return p * np.isfinite(alpha0)", 0),
+    (NOISE, "vote_probs", "[::-1]", "", 0),
     # around m tau and not the mean; votes counted from 1; a standard deviation
     (NOISE, "inflation", "(k - mean)", "(k - (len(p) - 1) * tau1)", 2),
     (NOISE, "inflation", "(len(p) - 1)", "len(p)", 0),
@@ -163,13 +177,20 @@ WRONG = [
     (NOISE, "worth", "draw(classes.posterior(Y), rng)", "sl.sample_votes(classes.posterior(Y), 7, 2, rng)", 0),
     (NOISE, "worth", "size=n_sets", "size=200", 0),
     (NOISE, "worth", "Y, z =", "rng = np.random.default_rng(0)\n    Y, z =", 0),
-    # order of columns; a class that nobody chose
-    (CLINICIANS, "counts_of", "['resection', 'no-resection']", "['no-resection', 'resection']", 0),
-    (CLINICIANS, "counts_of", "reindex(columns=['resection', 'no-resection'], fill_value=0)", "loc[:, ::-1]", 0),
+    # another slope, and the intercept; more items or fewer; around the truth
+    (NOISE, "worth", "[:, 1]", "[:, 2]", 0),
+    (NOISE, "worth", "[:, 1]", "[:, 0]", 0),
+    (NOISE, "worth", "sample(500", "sample(300", 0),
+    (NOISE, "worth", "sample(500", "sample(2000", 0),
+    (NOISE, "worth", "np.var(slope)", "np.mean((slope - classes.coef[1]) ** 2)", 0),
+    # order of columns; a class that nobody chose; classes for votes
+    (CLINICIANS, "counts_of", "[['resection', 'no-resection', 'votes']]", "[['votes', 'no-resection', 'resection']]", 0),
+    (CLINICIANS, "counts_of", '.reindex(\n        columns=["resection", "no-resection"], fill_value=0)', "", 0),
+    (CLINICIANS, "counts_of", "counts.sum(axis=1)", "(counts > 0).sum(axis=1)", 0),
     # pairs of a vote with itself; seven votes whatever comes; the majority's share
     (CLINICIANS, "pairs", "(counts - 1)", "counts", 0),
-    (CLINICIANS, "pairs", "counts.sum(axis=1)", "7", 0),
-    (CLINICIANS, "pairs", "(counts * (counts - 1)).sum(axis=1) / (m * (m - 1))", "counts.max(axis=1) / m", 0),
+    (CLINICIANS, "pairs", "counts.sum(axis=1)", "0 * counts.sum(axis=1) + 7", 0),
+    (CLINICIANS, "pairs", "share.sum(axis=1)", "counts.max(axis=1) / m", 0),
     # votes for the truth; upside down; features that were not standardised
     (CLINICIANS, "two_fits", "(X, data.y)", "(X, data.counts)", 0),
     (CLINICIANS, "two_fits", 'stderr("sandwich") / votes_fit.stderr("model")',
@@ -180,23 +201,29 @@ WRONG = [
     (CLINICIANS, "loglik", "np.log1p(k * omega)", "np.log1p((k + 1) * omega)", 0),
     (CLINICIANS, "loglik", "tau[..., None] + k * omega", "tau[..., None] * (1 + k * omega)", 0),
     (CLINICIANS, "loglik", "np.log1p(k * omega)", "0 * k", 0),
-    # omega; a grid that is too coarse; the first that comes; another fit
+    # omega; a grid that is too coarse; the first that comes; another fit, which costs the estimate only; omega once more
     (CLINICIANS, "maximise", "1 / best.x", "best.x", 0),
     (CLINICIANS, "maximise", "1 / best.x", "round(1 / best.x)", 0),
     (CLINICIANS, "maximise", "1 / best.x", "2", 0),
-    (CLINICIANS, "maximise", "votes_fit.posterior(X)", "sl.fit_logistic(X, data.y).posterior(X)", 0),
-    # tau left behind; a reshuffle; samples that are too small; the first items again; no sample at all
+    (CLINICIANS, "maximise", "votes_fit.posterior(X)", "sl.fit_logistic(X, data.y).posterior(X)", 1),
+    (CLINICIANS, "maximise", "alpha0_hat = found", "alpha0_hat = 1 / found", 1),
+    # tau left behind; a reshuffle; samples that are too small; the first items again; no sample at all;
+    # a generator of one's own; sorted
     (CLINICIANS, "bootstrap", "tau[j]", "tau", 0),
     (CLINICIANS, "bootstrap", "rng.integers(len(counts), size=(n_resamples, len(counts)))",
      "[rng.permutation(len(counts)) for _ in range(n_resamples)]", 0),
     (CLINICIANS, "bootstrap", "(n_resamples, len(counts))", "(n_resamples, len(counts) // 4)", 0),
     (CLINICIANS, "bootstrap", "rng.integers(len(counts),", "rng.integers(len(counts) // 2,", 0),
     (CLINICIANS, "bootstrap", "estimate(counts[j], tau[j])", "estimate(counts, tau)", 0),
-    # more than the share; the first labeller left out; a limit of alpha0; rounded down
-    (CLINICIANS, "labellers_for", "< share", "<= share", 0),
-    (CLINICIANS, "labellers_for", "m = 1", "m = 2", 0),
-    (CLINICIANS, "labellers_for", "(1 + alpha0)", "alpha0", 0),
+    (CLINICIANS, "bootstrap", "    rows =", "    rng = np.random.default_rng(7)\n    rows =", 0),
+    (CLINICIANS, "bootstrap", "    rows =", "    rng = np.random.default_rng()\n    rows =", 0),
+    (CLINICIANS, "bootstrap", "return drawn", "return np.sort(drawn)", 0),
+    # one too many; the first labeller left out; a limit of alpha0; rounded down; what is missed for what is reached
+    (CLINICIANS, "labellers_for", "return m", "return m + 1", 0),
+    (CLINICIANS, "labellers_for", "m, limit = 1,", "m, limit = 2,", 0),
+    (CLINICIANS, "labellers_for", "1 + alpha0", "alpha0", 0),
     (CLINICIANS, "labellers_for", "return m", "return max(m - 1, 1)", 0),
+    (CLINICIANS, "labellers_for", "share * limit", "(1 - share) * limit", 0),
 ]  # fmt: skip
 
 
@@ -212,6 +239,11 @@ def test_every_answer_has_wrong_ones():
 ESSAYS = {f"{question}-{part}" for question in ("company", "advice") for part in "abc"}
 BYPASSES = [  # a call of the package, or of SciPy, in place of the work
     (NOISE, "worth", "def worth(draw, n_sets, rng):\n    return sl.relative_efficiency(7, 2.0)"),
+    (NOISE, "worth", "def worth(draw, n_sets, rng):\n"  # no fit at all
+     "    Y, z = classes.sample(500, rng, size=n_sets)\n"
+     "    v = draw(classes.posterior(Y), rng)\n"
+     "    m, k, t = v.sum(-1).mean(), v[..., 0], classes.posterior(Y)[..., 0]\n"
+     "    return m * m * np.mean(t * (1 - t)) / np.var(k - m * t)"),
     (CLINICIANS, "loglik", "def loglik(omega, counts, tau):\n"
      "    given = lambda w: sl.dm_logpmf(counts, tau, 1 / w if w else np.inf).sum()\n"
      "    return given(omega) - given(0) + (counts * np.log(tau)).sum()"),
@@ -228,20 +260,81 @@ def test_a_call_in_place_of_the_work_earns_nothing(name, answer, write):
     assert points(name, answer, write=write) == 0
 
 
-ROUNDED = [  # three digits are enough
+BETA_BINOMIAL = """
+from scipy import stats
+def vote_probs(m, alpha0, tau1):
+    k = np.arange(m + 1)
+    if np.isinf(alpha0):
+        return stats.binom.pmf(k, m, 1 - tau1)
+    return stats.betabinom.pmf(k, m, alpha0 * (1 - tau1), alpha0 * tau1)
+"""
+
+
+SET_BY_SET = """
+def worth(draw, n_sets, rng):
+    slopes = []
+    for _ in range(n_sets):
+        Y, z = classes.sample(500, rng)
+        slopes.append([sl.fit_logistic(Y, labels).coef[1] for labels in (z, draw(classes.posterior(Y), rng))])
+    truth, noisy = np.var(slopes, axis=0, ddof=1)
+    return truth / noisy
+"""
+
+
+def fits_of_another(Y, labels):
+    """Fits by scikit-learn at its usual tolerance, without its usual penalty."""
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    fits = [linear_model.LogisticRegression(C=np.inf).fit(*one) for one in zip(Y, np.asarray(labels))]
+    return SimpleNamespace(coef=np.array([[*fit.intercept_, *fit.coef_[0]] for fit in fits]))
+
+
+HONEST = [
+    # three digits are enough
     (NOISE, "share_wrong", "return (1 - 0.2) * np.mean(2 * tau1 * (1 - tau1))",
      "return float(f'{(1 - 0.2) * np.mean(2 * tau1 * (1 - tau1)):.3g}')", 2),
-    (NOISE, "inflation", "return ratio ** 1",
-     "return float(f'{ratio:.3g}')", 3),
+    (NOISE, "inflation", "return ratio ** 1", "return float(f'{ratio:.3g}')", 3),
+    (NOISE, "two_fits", "return coef_true, coef_noisy",
+     "return np.vectorize(lambda b: float(f'{b:.3g}'))([coef_true, coef_noisy])", 3),
+    (CLINICIANS, "loglik", "return top.sum() - bottom.sum()", "return float(f'{top.sum() - bottom.sum():.3g}')", 4),
     (CLINICIANS, "maximise", "1 / best.x", "float(f'{1 / best.x:.3g}')", 2),
     # One that refuses biased votes loses the point for these alone.
     (NOISE, "inflation", "mean = p @ k", "mean = p @ k\n    assert np.isclose(mean, (len(p) - 1) * tau1)", 2),
+    # one call for each set; another library's fits
+    (NOISE, "two_fits", f"z_noisy = {DRAWN}",
+     "z_noisy = [draw(classes.posterior(a)[:, 0], b, rng) for a, b in zip(Y, z)]", 3),
+    (NOISE, "worth", None, SET_BY_SET, 3),
+    (NOISE, "two_fits", "sl.fit_logistic_batch(Y, ", "fits_of_another(Y, ", 3),
+    # a beta-binomial, which has no infinite alpha0 of its own; with none for it
+    (NOISE, "vote_probs", None, BETA_BINOMIAL, 2),
+    (NOISE, "vote_probs", None, BETA_BINOMIAL.replace("np.isinf(alpha0)", "False"), 0),
+    # no loop
+    (CLINICIANS, "labellers_for", None,
+     "def labellers_for(share, alpha0):\n    return int(np.ceil(alpha0 / (1 / share - 1)))", 2),
+    (CLINICIANS, "labellers_for", None,
+     "def labellers_for(share, alpha0):\n    return int(np.ceil(alpha0 * share / (1 - share)))", 2),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "answer", "old", "new", "expected"), ROUNDED)
-def test_an_honest_answer_gets_its_points(name, answer, old, new, expected):
-    assert points(name, answer, old, new) == expected
+@pytest.mark.parametrize(("name", "answer", "old", "new", "expected"), HONEST)
+def test_an_honest_answer_gets_its_points(name, answer, old, new, expected, monkeypatch):
+    if old is None:
+        assert points(name, answer, write=new) == expected
+    else:
+        monkeypatch.setattr(builtins, "fits_of_another", fits_of_another, raising=False)
+        assert points(name, answer, old, new) == expected
+
+
+def test_a_mistake_costs_points_once():
+    """A wrong log-likelihood is paid for in its own question, and by the estimate; wrong labels are in theirs."""
+    written = {sheets.id_of(cell): cell.source for cell in (*code_cells(CLINICIANS), *code_cells(NOISE))}
+    wrong = written["loglik"].replace("np.log1p(k * omega)", "0 * k")
+    assert points(CLINICIANS, "maximise", write=f"{wrong}\n\n{written['maximise']}") == 1
+    assert points(CLINICIANS, "maximise", write=written["maximise"].partition("found =")[0]) == 1  # it stopped there
+    by_package = "lambda w: sl.dm_logpmf(data.counts, votes_fit.posterior(X), 1 / w).sum()"
+    right = re.sub(r"lambda omega: loglik\(.*\)", by_package, written["maximise"])
+    assert points(CLINICIANS, "maximise", write=f"{wrong}\n\n{right}") == 2
+    wrong = written["draw_labels"].replace("rng.random(tau1.shape) < tau1", "0.5 <= tau1")
+    assert points(NOISE, "two_fits", write=f"{wrong}\n\n{written['two_fits']}") == 3
 
 
 @pytest.mark.parametrize("name", sheets.SOURCES)
@@ -281,17 +374,77 @@ def test_a_student_has_numbers_of_their_own():
 @pytest.mark.parametrize(("name", "answer", "most"), ANSWERS)
 def test_the_public_solution_earns_nothing_in_a_sheet_of_ones_own(name, answer, most):
     public = {sheets.id_of(cell): cell.source for cell in code_cells(name)}
-    before = public["draw_labels"] if (name, answer) == (NOISE, "two_fits") else ""  # of which the fits make use
-    write = f"{before}\n\n{public[answer]}"
-    assert points(name, answer, student="a student", write=write) == 0
+    assert points(name, answer, student="a student", write=public[answer]) == 0
 
 
-def test_an_answer_with_the_numbers_of_another_earns_nothing():
-    names = map(str, range(99))
-    mine = next(name for name in names if "share 0.6 of the items" in nbformat.writes(sheets.notebook(NOISE, name)))
-    theirs = next(cell.source for cell in code_cells(NOISE) if sheets.id_of(cell) == "share_wrong")
-    assert points(NOISE, "share_wrong", student=mine) == 2
-    assert points(NOISE, "share_wrong", student=mine, write=theirs) == 0
+@pytest.mark.parametrize(("name", "answer", "most"), ANSWERS)
+def test_an_answer_with_the_numbers_of_another_earns_nothing(name, answer, most):
+    """Whatever the values: there are three or more among the students of a class."""
+    own = {}
+    for student in map(str, range(40)):
+        own.setdefault(next(cell.source for cell in code_cells(name, student) if sheets.id_of(cell) == answer), student)
+    assert len(own) >= 3
+    sources, students = list(own)[:5], list(own.values())[:5]
+    for k, student in enumerate(students):
+        assert points(name, answer, student=student) == most
+        others = sources[k - 1 : k] or sources[-1:] if answer == "worth" else {*sources} - {sources[k]}
+        assert {points(name, answer, student=student, write=theirs) for theirs in others} == {0}
+
+
+def written_question(name):
+    """Question 8 of a sheet, as students read it and with its rubric."""
+    text = "\n".join(cell.source for cell in sheets.notebook(name).cells if cell.cell_type == "markdown")
+    return " ".join(text.partition("**8 (3 points")[2].split())
+
+
+def test_what_an_outcome_names_is_asked_for():
+    noise, clinicians = (written_question(name) for name in sheets.SOURCES)
+    assert "how much more often does the rule from the" in noise.lower()  # the error rate of a rule
+    assert "By Theorem 2" in noise and "training sets, and finds a fifth less" in noise  # a simulation study
+    assert "Monte Carlo error" in noise
+    assert "coefficients grow from step to step without end" in clinicians and "separated" in clinicians
+    outcomes = yaml.safe_load((ROOT / "teaching" / "outcomes.yml").read_text("utf8"))
+    asked = {outcome["chapters"][0].partition("/")[2][:2]: list(map(str, outcome["questions"])) for outcome in outcomes}
+    assert (asked["05"], asked["06"], asked["08"]) == (["1.8"], ["1.8"], ["2.8"])
+
+
+def test_a_ratio_of_variances_over_fifty_sets_is_as_uncertain_as_the_rubric_says():
+    """A fifth for each variance, and the root of two times that for the ratio."""
+    (worth,) = [cell.source for cell in code_cells(NOISE) if sheets.id_of(cell) == "worth"]
+    names = {"np": np, "sl": sl, "classes": sl.TwoClassNormal.canonical(delta=2)}
+    run(worth, names)
+    rng = np.random.default_rng(1)
+    found = [names["worth"](lambda tau, rng: sl.sample_votes(tau, 7, 2.0, rng), 50, rng) for _ in range(60)]
+    assert np.std(np.log(found)) == pytest.approx((2 * 2 / 50) ** 0.5, rel=0.3)
+
+
+@pytest.mark.parametrize("stand_in", [True, False])
+def test_the_rubric_says_what_the_votes_of_the_clinicians_are_worth(stand_in):
+    if not stand_in:
+        gastro()  # skips where the files cannot be had
+    data = standin.gastroenterology_stand_in() if stand_in else sl.load_gastroenterology()
+    X = data.X[standin.GASTRO_FEATURES]
+    alpha0 = sl.estimate_alpha0(data.counts, sl.fit_logistic(X, data.counts).posterior(X)).alpha0
+    rubric = written_question(CLINICIANS)
+    worth = f"{sl.relative_efficiency(7, alpha0):.1f}"
+    assert (f"{worth} at {alpha0:.2f} on the simulated table" if stand_in else
+            f"{worth} true labels a lesion at an `alpha0_hat` of {alpha0:.2f} on the real data") in rubric  # fmt: skip
+    assert (f"({worth} on the simulated table)" if stand_in else f"the votes buy {worth} labels") in rubric
+
+
+def test_a_sheet_is_handed_out_after_the_chapters_that_it_needs():
+    titles = {re.search(r"^# (.*)$", path.read_text("utf8"), re.M)[1]: f"paper/{path.stem}"
+              for path in (ROOT / "book" / "paper").glob("*.md")}  # fmt: skip
+    page = (ROOT / "book" / "teaching.md").read_text("utf8")
+    weeks = ast.literal_eval(re.search(r"^WEEKS = (\[.*?^\])", page, re.M | re.S)[1])
+    week_of = {chapter: week for week, (chapters, *_) in enumerate(weeks, 1) for chapter in chapters}
+    assert set(titles.values()) < set(week_of)
+    for number, name in enumerate(sheets.SOURCES, 1):
+        needs = sheets.SOURCES[name].read_text("utf8").partition("need the chapters")[2].partition("`pip install")[0]
+        named = {" ".join(title.split()) for title in re.findall(r"\*([^*\[\]]+)\*", needs)} - {"Harmless Label Noise"}
+        assert len(named) >= 3 and named <= set(titles)
+        (out,) = [week for week, (*_, said) in enumerate(weeks, 1) if said == f"sheet {number} out"]
+        assert out >= max(week_of[titles[title]] for title in named)
 
 
 def test_the_map_of_outcomes_names_all_that_there_is():
@@ -865,6 +1018,31 @@ def test_numbers_of_a_lecture_are_computed():
     lecture = nbformat.v4.new_notebook(cells=cells)
     slides.run(lecture)
     assert lecture.cells[1].source == "Of 2.0 and 2."
+
+
+def test_numbers_of_the_lecture_are_those_of_the_chapter():
+    lecture = (ROOT / "teaching" / "slides" / "lecture.md").read_text("utf8")
+    chapter = (ROOT / "book" / "paper" / "06_simulation.md").read_text("utf8")
+    cells = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```", re.M | re.S)
+    names, slide = {}, {}
+    run("import numpy as np\nimport pandas as pd\nimport softlabel as sl\nfrom scipy import stats\n"
+        "from scipy.special import expit\nfrom softlabel.book.repository import repository_file", names)  # fmt: skip
+    for cell in cells.findall(chapter):
+        if re.match(r"def (error_rate|simulate|against_are)\(", cell):
+            run(cell, names)
+        elif cell.startswith("def block("):
+            run("study = " + cell.partition("study = ")[2].partition("\nrow")[0], names)
+    run(cells.findall(lecture)[-1].partition("---\n")[2].partition("---\n")[2], slide)
+    num = slide["num"]
+    assert num(slide["at_60"]) == num(names["four"][60]) == "0.70"
+    assert num(slide["one_cell"]["re"]) == num(names["truth"].mean() / names["five_votes"].mean())
+    assert "{eval}`num(at_60)`" in lecture and '{eval}`num(one_cell["re"])`' in lecture
+
+
+def test_the_lecture_says_on_what_the_formula_depends():
+    lecture = " ".join((ROOT / "teaching" / "slides" / "lecture.md").read_text("utf8").split())
+    assert "help little. At equal prices label another item." in lecture and "do not help" not in lecture
+    assert "**Under the model** $m$ votes on every item are worth" in lecture
 
 
 @pytest.mark.slow
