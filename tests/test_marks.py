@@ -27,7 +27,7 @@ WITHOUT = {
     "arrange numbers": "describe spending without_features"
     " Panel.cast Panel.m Panel.matrix Panel.n_items Panel.only Panel.s Panel.share Panel.total Panel.turned"
     " Panel.without Panel.without_feature Profile.of VoteTerms.parts centre_and_scale column_sums design later_classes"
-    " nested_votes parts_of_votes product split_errors votes_in_order who_voted",
+    " nested_votes parts_of_votes product split_errors tumours votes_in_order who_voted",
     "check, decide, show": "LabellerFindings.kinds LogisticRule.describe Profile.by_default advice as_memory explain_rank"
     " explain_separation items_worth need_repeated_votes p_value rarer_items run separated_by separation_of shown",
     "are abstract": "VoteModel.correlation VoteModel.draw_probabilities VoteModel.log_probability",

@@ -302,7 +302,7 @@ HONEST = [
     # one call for each set; another library's fits
     (NOISE, "two_fits", f"z_noisy = {DRAWN}",
      "z_noisy = [draw(classes.posterior(a)[:, 0], b, rng) for a, b in zip(Y, z)]", 3),
-    (NOISE, "worth", None, SET_BY_SET, 3),
+    pytest.param(NOISE, "worth", None, SET_BY_SET, 3, marks=pytest.mark.slow),
     (NOISE, "two_fits", "sl.fit_logistic_batch(Y, ", "fits_of_another(Y, ", 3),
     # a beta-binomial, which has no infinite alpha0 of its own; with none for it
     (NOISE, "vote_probs", None, BETA_BINOMIAL, 2),
@@ -377,7 +377,10 @@ def test_the_public_solution_earns_nothing_in_a_sheet_of_ones_own(name, answer, 
     assert points(name, answer, student="a student", write=public[answer]) == 0
 
 
-@pytest.mark.parametrize(("name", "answer", "most"), ANSWERS)
+@pytest.mark.parametrize(
+    ("name", "answer", "most"),
+    [pytest.param(*a, marks=pytest.mark.slow if a[1] in ("worth", "bootstrap") else ()) for a in ANSWERS],
+)
 def test_an_answer_with_the_numbers_of_another_earns_nothing(name, answer, most):
     """Whatever the values: there are three or more among the students of a class."""
     own = {}
