@@ -132,10 +132,12 @@ def greedy(n, p):
     return large_fit.extra_memory("greedy", n, p)
 
 
+@pytest.mark.slow
 def test_memory_is_seen():
     assert harness.fresh(greedy, 200_000, 20) == pytest.approx(2, abs=0.3)
 
 
+@pytest.mark.slow
 def test_reports_of_growing_tables_are_timed(capsys):
     report = importlib.import_module("benchmarks.report")
     rows = report.main(report.TINY)

@@ -616,10 +616,6 @@ def test_sliders_answer_and_sentences_are_true(page, figure):
         if name == FIGURES[figure][0]:  # a finger does to all what it does to one
             touch(page, control, 0.1, 0.9)
             assert differing(before, state(page, figure)) == {"values", "sentence", "picture"}, name
-        control.send_keys(Keys.END)
-        last = state(page, figure)
-        control.send_keys(Keys.HOME)
-        assert differing(last, state(page, figure)) >= {"values", "picture"}
         put(page, figure, name, "start")
         control.send_keys(3 * Keys.ARROW_LEFT)
         told(name)

@@ -559,7 +559,14 @@ def test_too_few_items_or_another_fit_have_no_interval_of_cox_and_reid():
         sl.alpha0_interval(*survey(1, 3.0, g=3), X=np.zeros((60, 1)))
 
 
-@pytest.mark.parametrize("alpha0, m, p, runs", [(5.0, 5, 20, 200), (0.5, 5, 20, 400), (5.0, None, 10, 200)])
+@pytest.mark.parametrize(
+    "alpha0, m, p, runs",
+    [
+        (5.0, 5, 20, 200),
+        pytest.param(0.5, 5, 20, 400, marks=pytest.mark.slow),
+        pytest.param(5.0, None, 10, 200, marks=pytest.mark.slow),
+    ],
+)
 def test_coverage_of_the_interval_of_cox_and_reid(alpha0, m, p, runs):
     """Ten items of the rarer class for each coefficient; or one vote on most items and twenty on the others."""
     held, n = [], 440
