@@ -5,7 +5,6 @@ package and the tests, alters the text, and runs the tests that should see it. T
 those tests, so that a row is computed anew where one of these has changed, and not with every change of the package.
 """
 
-import gc
 import os
 import shutil
 import sys
@@ -85,7 +84,6 @@ def _run(folder: Path, arguments: list[str]) -> None:
     """In a process of its own: pytest in a folder, with the package and the tests from there."""
     import pytest
 
-    gc.freeze()  # what the process was forked with is neither searched for garbage nor copied for it
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", "")).startswith((str(ROOT / "softlabel"), str(ROOT / "tests"))):
             del sys.modules[name]
@@ -101,8 +99,7 @@ def failed(file: str, text: str, tests: list[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in ("softlabel", "tests", "book/_ext"):
-            # With what is compiled already, but for what is being written now.
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("*.pyc.*"))
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)
         (folder / file).write_text(text, "utf8")
         options = ["-q", "--tb=no", "-p", "no:cacheprovider", "--junitxml=report.xml"]
