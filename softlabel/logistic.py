@@ -244,9 +244,8 @@ class _DataSets:
 
     features: Array  # (R, k, n): the intercept, p columns, and products of each two of them if q = p + 1 is small
     q: int
-    positive: Array  # votes (R, n) for each class, and in all
-    negative: Array
-    votes: Array
+    positive: Array  # votes (R, n) for the positive class
+    votes: Array  # and in all
 
     @property
     def x(self) -> Array:
@@ -257,7 +256,7 @@ class _DataSets:
         return statistic(self, *args)
 
     def keep(self, which: NDArray[np.bool_]) -> "_DataSets":
-        arrays = {name: getattr(self, name)[which] for name in ("features", "positive", "negative", "votes")}
+        arrays = {name: getattr(self, name)[which] for name in ("features", "positive", "votes")}
         return replace(self, **arrays)
 
 
@@ -270,7 +269,8 @@ def _data_sets(
     """
     R, n, p = X.shape
     pairs = list(zip(*np.triu_indices(p))) if p < FEW and centre is None else []
-    features = np.empty((R, 1 + p + len(pairs), n))
+    # In memory a feature of all data sets lies together: NumPy passes what is not in one piece through a buffer.
+    features = np.empty((1 + p + len(pairs), R, n)).transpose(1, 0, 2)
     features[:, 0], columns = 1, features[:, 1 : p + 1]
     columns[...] = X.transpose(0, 2, 1)
     if centre is None or scale is None:
@@ -279,8 +279,9 @@ def _data_sets(
     columns /= scale[..., None]
     for row, (i, k) in enumerate(pairs, p + 1):
         np.multiply(columns[:, i], columns[:, k], out=features[:, row])
-    positive, negative = (votes, 1 - votes) if votes.ndim == 2 else (np.array(votes[..., k], float) for k in (0, 1))
-    return _DataSets(features, p + 1, positive, negative, positive + negative), centre, scale
+    if votes.ndim == 2:
+        return _DataSets(features, p + 1, votes, np.broadcast_to(1.0, votes.shape)), centre, scale
+    return _DataSets(features, p + 1, votes[..., 0].copy(), votes[..., 0] + votes[..., 1]), centre, scale
 
 
 @dataclass(frozen=True)
@@ -355,26 +356,32 @@ def newton(data: _DataSets | _Blocks, beta: Array, max_iter: int, tol: float, fi
 
 def score_and_information(data: _DataSets, beta: Array) -> tuple[Array, Array]:
     """Gradient (R, q) of the log-likelihood, and H (R, q, q)."""
-    residual, weight = residuals_and_weights(data, beta)
+    q, (residual, weight) = data.q, (both := residuals_and_weights(data, beta))
+    if data.features.shape[1] > q:  # the sums of both in one reading of the features
+        sums = data.features @ both.transpose(1, 2, 0)
+        return sums[:, :q, 0], sums[:, _row_of_product(q), 1]
     return product(data.x, residual), weighted_products(data, weight)
 
 
-def residuals_and_weights(data: _DataSets, beta: Array) -> tuple[Array, Array]:
-    """s - m tau and m tau (1 - tau) of the items (R, n), without a difference of nearly equal numbers."""
+def residuals_and_weights(data: _DataSets, beta: Array) -> Array:
+    """s - m tau and m tau (1 - tau) of the items, (2, R, n)."""
+    residual, weight = both = np.empty((2, *data.votes.shape))
     if not beta.any():
-        return (data.positive - data.negative) / 2, data.votes / 4
-    eta = linear_predictors(data, beta)
-    if np.abs(beta).sum(axis=1).max() > 700:  # else no eta is as large
+        np.subtract(data.positive, data.votes / 2, out=residual)
+        np.divide(data.votes, 4, out=weight)
+        return both
+    eta, bound = linear_predictors(data, beta), np.abs(beta).sum(axis=1).max()  # no eta is larger
+    if bound > 700:
         np.clip(eta, -700, 700, out=eta)
     odds = np.exp(eta, out=eta)
-    tau_2 = np.add(odds, 1)
-    np.reciprocal(tau_2, out=tau_2)
+    tau_2 = np.reciprocal(np.add(odds, 1, out=weight), out=weight)
     tau_1 = np.multiply(odds, tau_2, out=odds)
-    residual = data.positive * tau_2
-    residual -= data.negative * tau_1
-    tau_1 *= tau_2
-    tau_1 *= data.votes
-    return residual, tau_1
+    m_tau = data.votes * tau_1
+    np.subtract(data.positive, m_tau, out=residual)
+    if bound > 16:  # this may be a difference of nearly equal numbers
+        np.subtract(data.positive * tau_2, (data.votes - data.positive) * tau_1, out=residual)
+    weight *= m_tau
+    return both
 
 
 def linear_predictors(data: _DataSets, beta: Array) -> Array:
@@ -408,7 +415,7 @@ def firth_score(data: _DataSets, beta: Array, H_inverse: Array) -> tuple[Array]:
 
 def fit_statistics(data: _DataSets, beta: Array) -> tuple[Array, ...]:
     """Log-likelihood, that of one probability an item, Pearson's statistic, H, and G, the sum of squared scores."""
-    s, f, eta = data.positive, data.negative, linear_predictors(data, beta)
+    s, f, eta = data.positive, data.votes - data.positive, linear_predictors(data, beta)
     residual, weight = residuals_and_weights(data, beta)
     log_likelihood = (s * log_expit(eta) + f * log_expit(-eta)).sum(axis=1)
     share = s / np.maximum(data.votes, 1)

@@ -11,12 +11,13 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-CACHE = 1 << 16  # numbers in an array that a core keeps at hand
+CACHE = 1 << 17  # numbers in an array that a core keeps at hand
 
 
 def blocks(n: int, width: int, least: int = 1) -> list[slice]:
-    """Rows of an array in parts of at least so many rows that stay in a core's cache. They do not depend on the machine."""
-    size = max(least, CACHE // max(width, 1))
+    """Rows of an array in even parts of at least so many rows that stay in a core's cache, whatever the machine."""
+    parts = -(-n // max(least, CACHE // max(width, 1)))
+    size = -(-n // max(parts, 1))
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 

@@ -61,6 +61,14 @@ def test_two_by_two_table_has_log_odds_and_odds_ratio(data):
     np.testing.assert_allclose(fit.log_likelihood, log_likelihood, rtol=1e-13)
 
 
+@pytest.mark.parametrize("table", [[[10**9, 3], [10**9, 1]], [[5, 5], [1, 10**9]]])
+def test_one_vote_in_a_billion(table):
+    counts = np.array(table)
+    fit = sl.fit_logistic([[0.0], [1.0]], table)
+    # 1e-8: the largest error left in a linear predictor.
+    np.testing.assert_allclose([fit.coef[0], fit.coef.sum()], np.log(counts[:, 0] / counts[:, 1]), atol=1e-8, rtol=0)
+
+
 def test_tol_bounds_the_error_of_the_linear_predictor():
     for seed in range(40):
         X, votes = logistic_data(seed, n=25, labels=seed % 2 == 0)
