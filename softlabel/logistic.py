@@ -374,7 +374,7 @@ def residuals_and_weights(data: _DataSets, beta: Array) -> Array:
     if bound > 700:
         np.clip(eta, -700, 700, out=eta)
     odds = np.exp(eta, out=eta)
-    tau_2 = np.reciprocal(np.add(odds, 1, out=weight), out=weight)
+    tau_2 = np.divide(1, np.add(odds, 1, out=weight), out=weight)  # twice as fast as np.reciprocal
     tau_1 = np.multiply(odds, tau_2, out=odds)
     m_tau = data.votes * tau_1
     np.subtract(data.positive, m_tau, out=residual)
