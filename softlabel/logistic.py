@@ -7,7 +7,7 @@ items along memory. Newton's method is written once, for R data sets; a large on
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, reduce
 from operator import add
 from typing import Any, Literal
@@ -140,8 +140,7 @@ def fit_logistic(
     n_items = int(np.count_nonzero(counts.any(axis=1)))
     freedom = n_items - len(names) - 1
     dispersion = float(pearson / freedom) if freedom > 0 else float("nan")
-    separated = separation != "none"
-    profile = Profile.of(X, counts, beta[0], centre, scale, separated, dispersion) if firth and converged else None
+    profile = Profile.of(X, counts, beta[0], centre, scale, separation != "none", dispersion) if firth and converged else None
     return LogisticFit(
         coef=back @ beta[0],
         converged=bool(converged),
@@ -256,8 +255,7 @@ class _DataSets:
         return statistic(self, *args)
 
     def keep(self, which: NDArray[np.bool_]) -> "_DataSets":
-        arrays = {name: getattr(self, name)[which] for name in ("features", "positive", "votes")}
-        return replace(self, **arrays)
+        return _DataSets(self.features[which], self.q, self.positive[which], self.votes[which])
 
 
 def _data_sets(
@@ -341,8 +339,6 @@ def newton(data: _DataSets | _Blocks, beta: Array, max_iter: int, tol: float, fi
         n_iter[left[moving]] = iteration
 
         ends = moving & ~too_long & (reach <= (tol if firth else tol**0.5))
-        if not ends.any():
-            continue
         information = np.einsum("rij,rji->r", H_inverse[ends], H_0[left[ends]])
         converged[left[ends]] = firth | (information < LOST_INFORMATION)
         moving = moving & ~ends
@@ -391,8 +387,6 @@ def linear_predictors(data: _DataSets, beta: Array) -> Array:
 
 def weighted_products(data: _DataSets, weight: Array) -> Array:
     """sum_j weight_j x_j x_j' (R, q, q), for weights that are not negative."""
-    if data.features.shape[1] > data.q:
-        return product(data.features, weight)[:, _row_of_product(data.q)]
     root = data.x * np.sqrt(weight)[:, None]
     return root @ root.transpose(0, 2, 1)  # NumPy sees that both are one, and computes half of it
 

@@ -48,7 +48,7 @@ def copied(tmp_path_factory):
     [
         ("book/studies/alpha0_coverage.py", "n_resamples=200", "n_resamples=100", True),  # its own
         ("overdispersion.py", "MANY = 40_000", "MANY = 50_000", True),  # imported
-        ("threads.py", "1 << 16", "1 << 15", True),  # imported by logistic.py
+        ("threads.py", "1 << 17", "1 << 16", True),  # imported by logistic.py
         ("normal.py", "import numpy", "x = 1\nimport numpy", False),  # not imported
         ("book/studies/approach.py", "5000", "6000", False),  # another study
         ("overdispersion.py", '"""How much the votes', '"""How far the votes', False),
