@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 SMALL_P = 0.01  # below which a test is worth a warning
 FEW = 10  # items of the rarer class for each coefficient
-MANY = 400  # true labels; somewhere from here to twice as many the false promise for defendants is refuted half of the time
+MANY = 400  # true labels; with fewer a false promise is often not refuted
 TELL = (
-    "Some 50 true labels of items drawn at random tell how often the rule from the votes is wrong; to refute this worth, "
-    f"where it is false, takes {MANY} to {2 * MANY}. Even they give no sharp worth. {CHAPTER}#few-truths"
+    "Some 50 true labels of items drawn at random tell how often the rule from the votes is wrong; to refute a worth that "
+    f"was false took from 50 to more than {MANY} of them on four sets of real votes. Even they give no sharp worth. "
+    f"{CHAPTER}#few-truths"
 )
 
 
@@ -109,7 +110,7 @@ def _worth(report: "VoteReport") -> str:
     if "no sign" in report.kinds:
         by = f"{several(worth.n_truths, 'true label')}{if_drawn(report) or ','}"
         return f"Nothing that votes can show. By {by} all votes are worth {number} of these."
-    few = "; so few seldom could" if worth.n_truths < MANY else ""
+    few = "; so few often could not" if worth.n_truths < MANY else ""
     told = "rule out so much" if report.refuted else f"do not rule out so much{few}"
     told += ", if one sets the reservations aside" if report.refuted and worth.reservations else ""
     return (
