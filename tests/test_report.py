@@ -414,7 +414,7 @@ def test_without_true_labels_the_worth_is_said_to_hold_only_if_the_mean_is_right
     assert report.worth is None and not report.refuted and "lean" not in report.table().index
     for text in told(report):
         assert "If the mean of the votes is right, the votes on an item are worth" in text
-        for words in ("three real data sets", "some 50", "from 50 to more than 400 of them on four sets of real votes", "choose_for_truth", "no sharp worth"):
+        for words in ("three real data sets", "some 50", "from 50 to more than 400", "choose_for_truth", "no sharp worth"):
             assert words in text
     assert f"{CHAPTER}#few-truths" in hrefs(report.to_html())
     assert told(analyse_votes(LONG, X, positive="yes", truth=TRUTH * np.nan))[0].count("Votes cannot tell") == 1

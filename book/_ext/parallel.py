@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 
 import sphinx.builders
+from sphinx.util.logging import getLogger
 from sphinx_proof.domain import ProofDomain
 
 import publish
@@ -33,7 +34,13 @@ def prepare(app, config):
     # The date in the file of a figure: that of the last commit, and not another one in each build.
     midnight = datetime.combine(publish.released(Path(app.srcdir)), time(), UTC)
     os.environ.setdefault("SOURCE_DATE_EPOCH", f"{midnight.timestamp():.0f}")
-    digest = hashlib.sha256("\0".join(available()).encode())
+    had = list(available())
+    if missing := sorted(set(datasets.FILES) - set(had)):
+        getLogger(__name__).info(
+            f"data files that could not be had: {', '.join(missing)}; claims that rest on them are not checked, unless "
+            "SOFTLABEL_DATA names a folder with them"
+        )
+    digest = hashlib.sha256("\0".join(had).encode())
     extensions = Path(__file__).resolve().parent.glob("*.py")  # however the path was given
     for path in sorted([*Path(softlabel.__file__).parent.rglob("*.*"), *extensions]):
         if path.suffix in (".py", ".yml", ".mplstyle") and path.name not in JUDGED_LATE:

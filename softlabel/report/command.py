@@ -9,12 +9,14 @@ from typing import Any
 
 from softlabel.report.analysis import analyse_votes
 from softlabel.report.texts import resource
+from softlabel.validation import optional
 
 OWN = {"command", "run", "quiet", "votes", "features", "seed", "output", "items", "json"}  # all other options are handed on
 
 
 def report(arguments: argparse.Namespace) -> None:
     """Read two files, write one."""
+    optional("matplotlib", "report", "softlabel report")  # before anything is computed
     _must_be_writable(arguments)
     options = {name: value for name, value in vars(arguments).items() if name not in OWN}
     found = analyse_votes(arguments.votes, arguments.features, **options, rng=arguments.seed)
@@ -26,8 +28,8 @@ def report(arguments: argparse.Namespace) -> None:
             Path(arguments.json).write_text(found.to_json(), encoding="utf-8")
     except OSError as error:
         raise ValueError(f"the report cannot be written: {error}") from None
-    print(found)
     logging.info("written to %s", Path(arguments.output).resolve())
+    print(found, flush=True)
 
 
 def _must_be_writable(arguments: argparse.Namespace) -> None:
@@ -105,7 +107,9 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=level, format="%(relativeCreated)6.0f ms  %(message)s", stream=sys.stderr)
     try:
         chosen.run(chosen)
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # `softlabel report ... | head`: all files are written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -41,16 +41,17 @@ def _right(p: Array) -> Array:
 
 
 def describe(counts: Array, tau: Array, alpha0: Interval, index: "pd.Index[Any]") -> pd.DataFrame:
-    """A row for each item; nan where alpha0 is not known, and its range over the interval of alpha0.
+    """A row for each item; nan where alpha0 is not known.
 
-    ``given votes`` is the probability that one more vote is positive, ``most`` that most of ever more votes are, ``doubt``
+    ``given votes`` is the probability that one more vote is positive, ``low`` and ``high`` its range over the interval of
+    alpha0, ``most`` that most of ever more votes are, ``doubt``
     that most are not what now looks likelier, ``disagreement`` that two more votes differ, and ``relabel`` the order in which
     one more vote helps most.
     """
     ends = np.array([given_votes(counts, tau, a)[:, 0] for a in alpha0[1:]])
-    columns = {"posterior": tau[:, 0], "low": ends.min(axis=0), "high": ends.max(axis=0)}
+    columns = {"posterior": tau[:, 0], "given votes": np.nan, "low": ends.min(axis=0), "high": ends.max(axis=0)}
     if np.isnan(alpha0.value):
-        nothing = dict.fromkeys(("given votes", "most", "doubt", "disagreement", "relabel"), np.nan)
+        nothing = dict.fromkeys(("most", "doubt", "disagreement", "relabel"), np.nan)
         return pd.DataFrame(columns | nothing, index=index)
     total = min(alpha0.value, LARGEST) + counts.sum(axis=1)
     yes, most = given_votes(counts, tau, alpha0.value)[:, 0], majority(counts, tau, alpha0.value)

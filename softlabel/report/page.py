@@ -118,7 +118,7 @@ def _in_two(estimate: Interval, lacks: str = "") -> tuple[str, str]:
 
 
 def _next(report: "VoteReport") -> str:
-    free = "<p>Nothing that is free was found.</p>"
+    free = "<p>Nothing was found in the table that is to be mended first.</p>"
     if report.remedies:
         free = f"<p>First what costs nothing:</p>{listing(report.remedies)}"
     if "no sign" in report.kinds:
