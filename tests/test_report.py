@@ -40,6 +40,7 @@ from softlabel import (
     worth_of_votes,
 )
 from softlabel.book.repository import site_address
+from softlabel.book.studies import worth_coverage
 from softlabel.efficiency import pooled_efficiency
 from softlabel.labellers import dawid_skene
 from softlabel.report import buying, figures, items, parts, penalised
@@ -431,6 +432,17 @@ def test_what_is_said_of_three_real_data_sets_is_what_the_study_found():
     assert len(less) == 3 and less.max() < 1 and share[400]["recidivism"].min() < 0.1
 
 
+def test_what_is_said_of_how_many_true_labels_refute_is_what_the_study_found():
+    """The fewest, of those tried, by which a false worth was refuted in half of the draws."""
+    study = pd.read_csv(ROOT / "book" / "studies" / "worth_coverage.csv", comment="#").query(
+        "design == 'random' and not simulated"
+    )
+    share = study.groupby(["name", "k"])["refuted"].sum() / (study["seed"].nunique() * worth_coverage.DRAWS)
+    takes = share[share > 0.5].reset_index("k").groupby("name")["k"].min()
+    assert takes.min() == 50 and takes.median() == 200 and share.index.levels[1].max() == 400
+    assert len(takes) == 3 and len(share.unstack()) == 4  # on one of the four sets 400 were too few
+
+
 def hrefs(html):
     return [link["href"] for link in BeautifulSoup(html, "html.parser").find_all("a")]
 
@@ -680,6 +692,14 @@ def test_items_at_the_ends_of_alpha0():
     unknown = items.describe(counts, tau, Interval(np.nan, 0, np.inf), pd.RangeIndex(3))
     assert unknown[["given votes", "doubt", "relabel"]].isna().all(axis=None)
     assert (unknown["high"] - unknown["low"]).max() == 0.7
+
+
+def test_the_interval_of_an_item_stands_beside_its_number_and_holds_it(drawn):
+    used = analyse_votes(LONG, X, positive="yes").used
+    first = used.columns.get_loc("given votes")
+    assert [*used.columns[first : first + 3]] == ["given votes", "low", "high"]
+    assert used["given votes"].between(used["low"], used["high"]).all()
+    assert not used["posterior"].between(used["low"], used["high"]).all()  # negative
 
 
 def test_the_item_to_label_again_first_is_the_one_that_a_vote_would_settle():
@@ -1600,6 +1620,24 @@ def test_the_command_writes_the_report(folder, drawn, capsys):
     assert run(folder, "wide.csv", "some.csv", "-o", "some.html") == 0
     said = capsys.readouterr()
     assert said.out == f"{analyse_votes(WIDE, X, positive='yes', truth=TRUTH[:40])!r}\n" and said.err == ""
+
+
+def test_the_command_asks_for_its_library_before_it_computes(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run(folder, "votes.csv", "features.csv", "-o", "none.html") == 2
+    assert capsys.readouterr() == ("", "error: softlabel report needs matplotlib, which is not installed: pip install "
+                                       "'softlabel[report]'\n")  # fmt: skip
+    assert not (folder / "none.html").exists()
+
+
+def test_the_command_in_front_of_head(folder):
+    reads, writes = os.pipe()
+    os.close(reads)  # as `head` has, once it has seen enough
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    arguments = f"-m softlabel {GOOD} -q --votes votes.csv -o head.html".split()
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=env, stdout=writes, stderr=subprocess.PIPE)
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (0, b"") and (folder / "head.html").exists()
 
 
 def test_the_command_without_features_with_pseudonyms_and_as_json(folder):
