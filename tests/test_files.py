@@ -160,6 +160,27 @@ def test_numbers_in_one_table_and_text_in_the_other(tmp_path):
     assert "matched as text" in tables.notes[0] and tables.truth.index[0] == "1"
 
 
+@pytest.mark.parametrize("digits", [2, 3])
+def test_zeros_in_front_that_one_table_has_lost_are_an_error(tmp_path, digits):
+    """Numbers of two digits are alike in both tables if these write two, and would be used alone."""
+    votes, features = in_words(str)
+    padded = features.set_axis(features.index.str.zfill(digits).rename("item"))
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    padded.to_csv(tmp_path / "features.csv")
+    zero, many = "0" * digits, N if digits == 3 else 10
+    words = f"features.csv line 2 '{zero}' .such items in all: {many}.: write them alike in both tables, or read items as text"
+    for number in (str, int):
+        given = votes.assign(item=votes["item"].map(number))
+        with pytest.raises(ValueError, match=f"votes, row 0 has item '0', and features, {words}"):
+            read(given, tmp_path / "features.csv")
+    with pytest.raises(ValueError, match=f"votes, votes.csv line 2 has item '0', and features, {words}"):
+        analyse_votes(tmp_path / "votes.csv", tmp_path / "features.csv", positive="yes")
+    with pytest.raises(ValueError, match=f"votes, row 0 has item '{zero}', and features, item '0' "):
+        read(votes.assign(item=votes["item"].str.zfill(digits)), features)
+    both = pd.concat([features, padded.drop(features.index, errors="ignore")])  # 1 and 01 are two items
+    assert counted(read(votes, both))[1].sum() == 3 * N
+
+
 @pytest.mark.parametrize("column", ["item", "annotator", "label"])
 def test_blanks_are_taken_away_and_said(tmp_path, column):
     votes, features = in_words()

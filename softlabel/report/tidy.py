@@ -66,6 +66,7 @@ def tidy(
             _leave_out_votes(known, own, columns, truth)
         _tidy_features(known, roles["item"], columns, truth, exclude, own)
         truth = _same_kind(voted, known, truth)
+        _must_not_lack_zeros(voted.frame, known.frame)
     labels = voted.frame[cells(voted.frame)]
     words = pd.Series(labels.to_numpy(object).ravel()).dropna().unique()
     _must_read_differently(voted.frame, labels, words)
@@ -195,6 +196,23 @@ def _same_kind(votes: Source, features: Source, truth: object) -> object:
             source.frame = source.frame.set_axis(pd.Index(items).astype(object).map(_as_text).rename(items.name))
     votes.notes.append("Items are numbers in one table and text in another, and were matched as text.")
     return truth.set_axis(truth.index.astype(object).map(_as_text)) if isinstance(truth, pd.Series) else truth
+
+
+def _must_not_lack_zeros(votes: pd.DataFrame, features: pd.DataFrame) -> None:
+    """An error where items of one table alone are those of the other but for zeros in front, which spreadsheets drop."""
+    voted, known = (pd.Series(_items(frame)).reset_index(drop=True) for frame in (votes, features))
+    if not (is_text(voted) and is_text(known)):
+        return
+    lone = [own[~own.isin(other) & own.astype(str).str.fullmatch("[0-9]+")] for own, other in ((voted, known), (known, voted))]
+    short, others = (items.astype(str).str.lstrip("0") for items in lone)
+    alike = short[short.isin(others)]
+    if len(alike):
+        k, other = alike.index[0], others.index[others == alike.iloc[0]][0]
+        beside = f"{where(features, 'features', other)} {known[other]!r}"
+        raise ValueError(
+            f"{where(votes, 'votes', k)} has item {voted[k]!r}, and {beside} (such items in all: {alike.nunique()}): write "
+            "them alike in both tables, or read items as text in both. Numbers lose zeros in front, in a spreadsheet as well"
+        )
 
 
 def _must_read_differently(votes: pd.DataFrame, labels: pd.DataFrame, words: NDArray[Any]) -> None:
