@@ -564,6 +564,30 @@ def test_a_column_of_a_wide_table_that_is_no_annotator(tmp_path):
     is_whole(read(wide.drop(columns="Gold").set_axis(["X", "Y", "GT"], axis=1), features))  # initials
 
 
+def test_a_column_of_votes_without_a_name(tmp_path):
+    votes, features = in_words()
+    wide = votes.pivot(index="item", columns="annotator", values="label")
+    wide.rename(columns={"w2": ""}).to_csv(tmp_path / "votes.csv")
+    words = r"votes, votes.csv has a column without a name .column 3, which holds '.*'yes'.*--exclude 'Unnamed: 2'"
+    for given in (tmp_path / "votes.csv", pd.read_csv(tmp_path / "votes.csv")):
+        with pytest.raises(ValueError, match=words if isinstance(given, Path) else words.replace(", votes.csv", "")):
+            read(given, features)
+    assert set(read(tmp_path / "votes.csv", features, exclude=["Unnamed: 2"]).votes.columns) == {"item", "w1", "w3"}
+    wide.rename_axis(None).to_csv(tmp_path / "votes.csv")  # the first column names the items, as pandas and R write them
+    is_whole(read(tmp_path / "votes.csv", features))
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["long", "wide"])
+def test_commas_at_the_ends_of_all_lines_are_no_columns(tmp_path, wide):
+    votes, features = in_words()
+    votes = votes.pivot(index="item", columns="annotator", values="label").reset_index() if wide else votes
+    for name, table in (("votes.csv", votes), ("features.csv", features.reset_index())):
+        (tmp_path / name).write_text(table.to_csv(index=False).replace("\n", ",, \n"))
+    report = analyse_votes(tmp_path / "votes.csv", tmp_path / "features.csv", positive="yes")
+    assert report.counted["missing votes"] == report.counted["annotators without a vote"] == 0
+    is_whole(read(tmp_path / "votes.csv", tmp_path / "features.csv"))
+
+
 def test_numbers_of_rows_and_truth_are_no_features_unless_one_says_so(tmp_path):
     votes, features = in_words()
     features.reset_index().to_csv(tmp_path / "features.csv")  # with a column of row numbers

@@ -28,6 +28,7 @@ TOTALS = re.compile(
     "(total|sum|count|n)?)|count|size"
 )
 MANY = 20  # items
+NAMELESS = re.compile(r"Unnamed: (\d+)")  # as pandas calls a column without a name, by its place from 0
 TRUTHS = re.compile("(is)?(true|truth|gold|golden|groundtruth|target|y|ytrue|gt)(labels?|class|standard)?|labels?|class")
 
 
@@ -77,8 +78,18 @@ def plain(name: Hashable) -> str:
     return re.sub("[^a-z0-9]", "", str(name).lower())
 
 
-def must_be_annotators(wide: pd.DataFrame) -> None:
-    """A column of a wide table that shares no label with another is something else, such as a text, and so is the truth."""
+def must_be_annotators(wide: pd.DataFrame, file: str | None) -> None:
+    """A column of a wide table that shares no label with another is something else, such as a text, and so is the truth.
+
+    So may one be that has no name.
+    """
+    for column in wide.columns:
+        if found := NAMELESS.fullmatch(str(column)):
+            held = listed(list(wide[column].dropna().unique()))
+            raise ValueError(
+                f"{'votes, ' + file if file else 'votes'} has a column without a name (column {int(found[1]) + 1}, which "
+                f"holds {held}): name its annotator, or leave it out by exclude=[{column!r}] (--exclude {str(column)!r})"
+            )
     labels = {column: set(wide[column].dropna().unique()) for column in wide.columns}
     few = len(set().union(*labels.values())) < 3
     for column, own in labels.items():
@@ -120,7 +131,7 @@ def must_be_features(frame: pd.DataFrame, no_truth: bool, own: list[Hashable]) -
     """No numbers of rows, no truth that was not named, no text."""
     text = []
     for column in frame.columns:
-        if str(column).startswith("Unnamed: "):
+        if NAMELESS.fullmatch(str(column)):
             raise ValueError(
                 f"features has a column without a name, which begins with {listed(list(frame[column][:3]))} and looks like "
                 f"numbers of rows: leave it out by exclude=[{column!r}] (--exclude {str(column)!r})"

@@ -96,7 +96,7 @@ def _from_text(path: Path, data: bytes, name: str) -> Source:
     first = next(iter(data[:1_000_000].decode(encoding, "replace").splitlines()), "")
     if not first.strip():
         raise ValueError(f"{name}: {path} cannot be read as a table: its first line, with the names of columns, is empty")
-    heads = {mark: next(csv.reader([first], delimiter=mark), []) for mark in SEPARATORS}
+    heads = {mark: next(csv.reader([first], delimiter=mark, skipinitialspace=True), []) for mark in SEPARATORS}
     separator = max(SEPARATORS, key=lambda mark: len(heads[mark]))
     form: dict[str, Any] = {"sep": separator, "encoding": encoding, "dtype": str, "skipinitialspace": True}
     try:
@@ -106,8 +106,11 @@ def _from_text(path: Path, data: bytes, name: str) -> Source:
     if not isinstance(frame.index, pd.RangeIndex):
         raise ValueError(f"{name}: {path} has lines with more cells than there are names in the first")
     names = pd.Index(heads[separator])
-    if len(frame.columns) != names.nunique():
-        raise ValueError(f"{name}: {path} has more than one column named {names[names.duplicated()][0]!r}")
+    twice = names[names.duplicated() & (names != "")]
+    if len(twice):
+        raise ValueError(f"{name}: {path} has more than one column named {twice[0]!r}")
+    nothing = [c for k, c in enumerate(frame.columns) if k and c == f"Unnamed: {k}" and frame[c].isna().all()]
+    frame = frame.drop(columns=nothing)  # commas at the ends of all lines, as spreadsheets leave them
     _labelled(frame, path, "line", 2)
     blank = frame.isna().all(axis=1)
     return Source(frame[~blank] if blank.any() else frame, path.name, separator, notes)

@@ -135,7 +135,7 @@ def _tidy_votes(
     columns |= unmarked(given_labels, marks, source.notes)
     source.frame = pd.DataFrame(columns, index=ids(frame.index, "items of votes", source.notes))
     if len(found) < 3:
-        must_be_annotators(source.frame[labels])
+        must_be_annotators(source.frame[labels], source.file)
     return [column for role, column in found.items() if role != "item"]
 
 
