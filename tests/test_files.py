@@ -612,6 +612,15 @@ def test_what_is_no_feature_is_named():
         read(votes, features.assign(leak=1), exclude=["Leak"])
 
 
+def test_a_truth_that_is_not_there_is_said_before_its_column_is_text():
+    votes, features = in_words()
+    features = features.assign(Histologie="yes")
+    words = "truth: features has no column 'Histology'; its columns are 'size', 'shape', 'Histologie'"
+    with pytest.raises(ValueError, match=words):
+        read(votes, features, truth="Histology")
+    is_whole(read(votes, features, truth="Histologie"))
+
+
 def test_features_that_are_true_or_false(tmp_path):
     """As pandas, R or JSON write them, and as a frame has them."""
     votes, features = in_words()

@@ -163,6 +163,8 @@ def _tidy_features(
     """Features as :func:`softlabel.tables.read_features` takes them, with the truth if it is a column of theirs."""
     frame = _plain_frame(source.frame, "features").drop(columns=list(exclude), errors="ignore")
     frame = _with_items(source, frame, find_column(frame, "item", item, "features"))
+    if truth is not None and isinstance(truth, Hashable):
+        names([truth], "truth", frame, "features")
     others = [column for column in ("item", truth) if isinstance(column, Hashable) and column in frame.columns]
     features = (
         [c for c in frame.columns if c not in others] if columns is None else names(columns, "columns", frame, "features")
