@@ -364,6 +364,20 @@ def test_thousands_beside_decimals(tmp_path, decimal, sign):
         assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) in (1.234, 0.234, 1234)
 
 
+@pytest.mark.parametrize("odd", ["0.5", "1.234", "1.234,5", "2,5 cm", "big"])
+def test_a_cell_that_is_not_as_the_others_is_the_one_that_is_named(tmp_path, odd):
+    votes, features = in_words()
+    cells = [f"{k},5" for k in range(N)]
+    features.assign(price=[*cells[:7], odd, *cells[8:]]).to_csv(tmp_path / "features.csv", sep=";", decimal=",")
+    words = rf"features.csv line 9, column 'price' is '{re.escape(odd)}', where others .* such as '0,5' .such cells in all: 1"
+    with pytest.raises(ValueError, match=words):
+        read(votes, tmp_path / "features.csv")
+    text = features.assign(price=[*(f"{k}.5" for k in range(7)), "7,5", *["0.5"] * (N - 8)])  # one comma among points
+    text.to_csv(tmp_path / "features.csv", sep=";")
+    with pytest.raises(ValueError, match=r"features.csv line 9 .*column 'price' is '7,5'"):
+        analyse_votes(votes, tmp_path / "features.csv", positive="yes")
+
+
 @pytest.mark.parametrize("sign", [",", "."])
 def test_thousands_beside_whole_numbers(tmp_path, sign):
     """1,234 and 987, where no column has decimals: a thousand times too much or too little is a guess."""
