@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -341,6 +342,29 @@ def test_separators_decimal_commas_and_encodings(tmp_path):
         assert any("Latin-1" in note for note in tables.notes) == (encoding == "cp1252")
 
 
+@pytest.mark.parametrize("line", ["sep=;", '"sep=;"'])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_first_line_for_excel_that_says_the_separator(tmp_path, line, encoding):
+    votes, features = in_words()
+    (tmp_path / "votes.csv").write_text(f"{line}\n{votes.to_csv(index=False, sep=';')}", encoding=encoding)
+    is_whole(read(tmp_path / "votes.csv", features))
+    (tmp_path / "votes.csv").write_text(f"{line}\n{votes.to_csv(index=False, sep=';')}a000;;yes\n", encoding=encoding)
+    with pytest.raises(ValueError, match=f"votes.csv line {3 * N + 3}: the annotator is missing"):
+        analyse_votes(tmp_path / "votes.csv", features, positive="yes")
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs files for pipes")
+def test_a_file_may_be_a_pipe():
+    votes, features = in_words()
+    ends = [os.pipe() for _ in range(2)]
+    for (_, into), table in zip(ends, (votes, features.reset_index())):
+        with open(into, "w", encoding="utf-8") as pipe:
+            table.to_csv(pipe, index=False)
+    is_whole(read(*(f"/dev/fd/{out}" for out, _ in ends)))
+    for out, _ in ends:
+        os.close(out)
+
+
 def test_a_comma_that_is_no_decimal_sign_is_an_error(tmp_path):
     """In a file with commas, "1,234" may be a thousand: nothing is guessed."""
     votes, features = in_words()
@@ -415,7 +439,11 @@ def test_records_of_json(tmp_path):
         ("a.csv", "item,label\n1,2\n1,2,3\n", "line 3 has 3 cells, where those above have 2"),
         ("a.csv", 'item,label\n1,2\n1,"2\n', "a quotation mark in line 3 is not closed"),
         ("a.csv", "item,label,label\n1,2,3\n", "more than one column named 'label'"),
-        ("a.csv", "item,label\n1,2,3\n4,5,6\n", "more cells than there are names"),
+        ("a.csv", "item,label\n1,2,\n4,5,\n", "a.csv, line 2 has more cells than there are names in line 1: .* ends of lines"),
+        ("a.csv", "sep=;\nitem;label\n1;2;\n", "a.csv, line 3 has more cells than there are names in line 2"),
+        ("a.csv", "sep=;\nitem;label\n1;2\n1;2;3\n", "line 4 has 3 cells, where those above have 2"),
+        ("a.csv", "item,annotator,label\n", "votes: .*a.csv has a line with the names of columns, and no rows"),
+        ("a.csv", "item,annotator,label\n,,\n\n", "and no rows"),
         ("a.xlsx", "PK", "workbook: save its sheet as CSV"),
         ("a.csv", "item,annotator,when\n1,2,3\n", r"no column for the label .*label= \(--label\).*'when'"),
         ("a.csv", "item,when,label\n1,2,3\n", r"no column for the annotator .*annotator= \(--annotator\)"),
