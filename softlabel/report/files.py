@@ -95,7 +95,8 @@ def _from_text(path: Path, data: bytes, name: str) -> Source:
             encoding = "cp1252"
             notes.append(f"{path.name} is not in UTF-8, and was read as Windows-1252 (Latin-1).")
     lines = data[:1_000_000].decode(encoding, "replace").splitlines()
-    said = re.fullmatch(f'"?sep=([{SEPARATORS}])"?', lines[0]) if lines else None  # in a line above the names, as Excel takes it
+    # Excel takes the separator from a line above the names.
+    said = re.fullmatch(f'"?sep=([{SEPARATORS}])"?', lines[0]) if lines else None
     skipped = int(said is not None)
     first = lines[skipped] if len(lines) > skipped else ""
     if not first.strip():
