@@ -518,6 +518,20 @@ def test_columns_by_option(tmp_path):
         read(votes, features, **roles | {"label": "said"})
 
 
+def test_items_may_have_different_columns_in_votes_and_features(tmp_path):
+    """That of the votes is named, that of the features is known by its name."""
+    votes, features = in_words()
+    votes = votes.rename(columns={"item": "Fall"})
+    features.to_csv(tmp_path / "features.csv")
+    for given in (tmp_path / "features.csv", features, features.reset_index(names="task_id")):
+        is_whole(read(votes, given, item="Fall"))
+    words = "item: features has no column 'Fall', as votes has, nor one known for the item: give both tables the same"
+    with pytest.raises(ValueError, match=f"{words}; its columns are 'Nummer', 'size', 'shape'"):
+        read(votes, features.reset_index(names="Nummer"), item="Fall")
+    with pytest.raises(ValueError, match="item: votes has no column 'Fal'"):
+        read(votes, features, item="Fal")
+
+
 def test_votes_that_were_counted():
     votes, features = in_words()
     counts = pd.crosstab(votes["item"], votes["label"]).reset_index()

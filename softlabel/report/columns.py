@@ -57,8 +57,11 @@ def must_be_there(exclude: Sequence[Hashable], frames: list[pd.DataFrame]) -> No
 
 
 def find_column(frame: pd.DataFrame, role: str, given: Hashable, name: str) -> Hashable:
-    """The column of a role, as it was named or by the names that are common for it; None if there is none."""
-    if given is not None:
+    """The column of a role, as it was named or by the names that are common for it; None if there is none.
+
+    The items of features may go by another name than those of votes, if it is a common one.
+    """
+    if given is not None and (name == "votes" or is_in(given, frame)):
         return names([given], role, frame, name)[0]
     if role == "item" and plain(frame.index.name) in KNOWN[role]:  # a column called task is something else
         return None
@@ -71,6 +74,11 @@ def find_column(frame: pd.DataFrame, role: str, given: Hashable, name: str) -> H
         known = [column for column in frame.columns if ANSWERS.fullmatch(str(column))]
     if len(known) > 1:
         raise ValueError(f"{name} has columns {listed(known)}, but only one can be the {role}: name it by {role}= (--{role})")
+    if given is not None and not known:
+        raise ValueError(
+            f"{role}: {name} has no column {given!r}, as votes has, nor one known for the {role}: give both tables the same; "
+            f"its columns are {listed(frame.columns)}"
+        )
     return known[0] if known else None
 
 
