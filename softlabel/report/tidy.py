@@ -77,6 +77,12 @@ def tidy(
                 f"positive={positive!r} is no label but a column of votes: if such columns count the votes for a label, name "
                 "them by count_columns= (--counts)"
             )
+        text = all(map(pd.api.types.is_string_dtype, labels.dtypes))  # else a column may declare what does not occur
+        if voted.file and text and len(words) and not any(same(word, positive) for word in words):
+            raise ValueError(
+                f"positive={positive!r} is not among the labels of votes ({listed(words)}): name one of them by positive= "
+                "(--positive)"
+            )
     if known is not None:
         truth = _in_words(known, truth, words)
     return Tables(
