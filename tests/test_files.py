@@ -169,14 +169,14 @@ def test_zeros_in_front_that_one_table_has_lost_are_an_error(tmp_path, digits):
     votes.to_csv(tmp_path / "votes.csv", index=False)
     padded.to_csv(tmp_path / "features.csv")
     zero, many = "0" * digits, N if digits == 3 else 10
-    words = f"features.csv line 2 '{zero}' .such items in all: {many}.: write them alike in both tables, or read items as text"
+    words = f"'{zero}' in features, features.csv line 2 .such items in all: {many}.: write them alike in both"
     for number in (str, int):
         given = votes.assign(item=votes["item"].map(number))
-        with pytest.raises(ValueError, match=f"votes, row 0 has item '0', and features, {words}"):
+        with pytest.raises(ValueError, match=f"votes, row 0: item '0' is {words}"):
             read(given, tmp_path / "features.csv")
-    with pytest.raises(ValueError, match=f"votes, votes.csv line 2 has item '0', and features, {words}"):
+    with pytest.raises(ValueError, match=f"votes, votes.csv line 2: item '0' is {words}"):
         analyse_votes(tmp_path / "votes.csv", tmp_path / "features.csv", positive="yes")
-    with pytest.raises(ValueError, match=f"votes, row 0 has item '{zero}', and features, item '0' "):
+    with pytest.raises(ValueError, match=f"votes, row 0: item '{zero}' is '0' in features, item '0' "):
         read(votes.assign(item=votes["item"].str.zfill(digits)), features)
     both = pd.concat([features, padded.drop(features.index, errors="ignore")])  # 1 and 01 are two items
     assert counted(read(votes, both))[1].sum() == 3 * N

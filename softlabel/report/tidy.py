@@ -208,18 +208,18 @@ def _same_kind(votes: Source, features: Source, truth: object) -> object:
 
 def _must_not_lack_zeros(votes: pd.DataFrame, features: pd.DataFrame) -> None:
     """An error where items of one table alone are those of the other but for zeros in front, which spreadsheets drop."""
-    voted, known = (pd.Series(_items(frame)).reset_index(drop=True) for frame in (votes, features))
-    if not (is_text(voted) and is_text(known)):
+    if not all(is_text(_items(frame)) for frame in (votes, features)):
         return
-    lone = [own[~own.isin(other) & own.astype(str).str.fullmatch("[0-9]+")] for own, other in ((voted, known), (known, voted))]
-    short, others = (items.astype(str).str.lstrip("0") for items in lone)
+    voted, known = (pd.Series(_items(frame)).reset_index(drop=True).drop_duplicates() for frame in (votes, features))
+    lone = [own[~own.isin(other)].astype(str) for own, other in ((voted, known), (known, voted))]
+    short, others = (items[items.str.fullmatch("[0-9]+")].str.lstrip("0") for items in lone)
     alike = short[short.isin(others)]
     if len(alike):
         k, other = alike.index[0], others.index[others == alike.iloc[0]][0]
-        beside = f"{where(features, 'features', other)} {known[other]!r}"
+        beside = f"{known[other]!r} in {where(features, 'features', other)}"
         raise ValueError(
-            f"{where(votes, 'votes', k)} has item {voted[k]!r}, and {beside} (such items in all: {alike.nunique()}): write "
-            "them alike in both tables, or read items as text in both. Numbers lose zeros in front, in a spreadsheet as well"
+            f"{where(votes, 'votes', k)}: item {voted[k]!r} is {beside} (such items in all: {len(alike)}): write them alike "
+            "in both tables, or read items as text in both. Numbers lose zeros in front, in a spreadsheet as well"
         )
 
 
