@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -158,6 +159,27 @@ def test_numbers_in_one_table_and_text_in_the_other(tmp_path):
     features.to_csv(tmp_path / "features.csv")  # the truth alone has numbers
     tables = read(tmp_path / "votes.csv", tmp_path / "features.csv", truth=truth)
     assert "matched as text" in tables.notes[0] and tables.truth.index[0] == "1"
+
+
+@pytest.mark.parametrize("digits", [2, 3])
+def test_zeros_in_front_that_one_table_has_lost_are_an_error(tmp_path, digits):
+    """Numbers of two digits are alike in both tables if these write two, and would be used alone."""
+    votes, features = in_words(str)
+    padded = features.set_axis(features.index.str.zfill(digits).rename("item"))
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    padded.to_csv(tmp_path / "features.csv")
+    zero, many = "0" * digits, N if digits == 3 else 10
+    words = f"'{zero}' in features, features.csv line 2 .such items in all: {many}.: write them alike in both"
+    for number in (str, int):
+        given = votes.assign(item=votes["item"].map(number))
+        with pytest.raises(ValueError, match=f"votes, row 0: item '0' is {words}"):
+            read(given, tmp_path / "features.csv")
+    with pytest.raises(ValueError, match=f"votes, votes.csv line 2: item '0' is {words}"):
+        analyse_votes(tmp_path / "votes.csv", tmp_path / "features.csv", positive="yes")
+    with pytest.raises(ValueError, match=f"votes, row 0: item '{zero}' is '0' in features, item '0' "):
+        read(votes.assign(item=votes["item"].str.zfill(digits)), features)
+    both = pd.concat([features, padded.drop(features.index, errors="ignore")])  # 1 and 01 are two items
+    assert counted(read(votes, both))[1].sum() == 3 * N
 
 
 @pytest.mark.parametrize("column", ["item", "annotator", "label"])
@@ -320,6 +342,29 @@ def test_separators_decimal_commas_and_encodings(tmp_path):
         assert any("Latin-1" in note for note in tables.notes) == (encoding == "cp1252")
 
 
+@pytest.mark.parametrize("line", ["sep=;", '"sep=;"'])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_first_line_for_excel_that_says_the_separator(tmp_path, line, encoding):
+    votes, features = in_words()
+    (tmp_path / "votes.csv").write_text(f"{line}\n{votes.to_csv(index=False, sep=';')}", encoding=encoding)
+    is_whole(read(tmp_path / "votes.csv", features))
+    (tmp_path / "votes.csv").write_text(f"{line}\n{votes.to_csv(index=False, sep=';')}a000;;yes\n", encoding=encoding)
+    with pytest.raises(ValueError, match=f"votes.csv line {3 * N + 3}: the annotator is missing"):
+        analyse_votes(tmp_path / "votes.csv", features, positive="yes")
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs files for pipes")
+def test_a_file_may_be_a_pipe():
+    votes, features = in_words()
+    ends = [os.pipe() for _ in range(2)]
+    for (_, into), table in zip(ends, (votes, features.reset_index())):
+        with open(into, "w", encoding="utf-8") as pipe:
+            table.to_csv(pipe, index=False)
+    is_whole(read(*(f"/dev/fd/{out}" for out, _ in ends)))
+    for out, _ in ends:
+        os.close(out)
+
+
 def test_a_comma_that_is_no_decimal_sign_is_an_error(tmp_path):
     """In a file with commas, "1,234" may be a thousand: nothing is guessed."""
     votes, features = in_words()
@@ -341,6 +386,20 @@ def test_thousands_beside_decimals(tmp_path, decimal, sign):
     for cells in ([f"1{decimal}234", *["300"] * (N - 1)], [f"0{sign}234", *["300"] * (N - 1)], ["1234"] * N):
         features.assign(price=cells).to_csv(tmp_path / "features.csv", **form)
         assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) in (1.234, 0.234, 1234)
+
+
+@pytest.mark.parametrize("odd", ["0.5", "1.234", "1.234,5", "2,5 cm", "big"])
+def test_a_cell_that_is_not_as_the_others_is_the_one_that_is_named(tmp_path, odd):
+    votes, features = in_words()
+    cells = [f"{k},5" for k in range(N)]
+    features.assign(price=[*cells[:7], odd, *cells[8:]]).to_csv(tmp_path / "features.csv", sep=";", decimal=",")
+    words = rf"features.csv line 9, column 'price' is '{re.escape(odd)}', where others .* such as '0,5' .such cells in all: 1"
+    with pytest.raises(ValueError, match=words):
+        read(votes, tmp_path / "features.csv")
+    text = features.assign(price=[*(f"{k}.5" for k in range(7)), "7,5", *["0.5"] * (N - 8)])  # one comma among points
+    text.to_csv(tmp_path / "features.csv", sep=";")
+    with pytest.raises(ValueError, match=r"features.csv line 9 .*column 'price' is '7,5'"):
+        analyse_votes(votes, tmp_path / "features.csv", positive="yes")
 
 
 @pytest.mark.parametrize("sign", [",", "."])
@@ -380,7 +439,11 @@ def test_records_of_json(tmp_path):
         ("a.csv", "item,label\n1,2\n1,2,3\n", "line 3 has 3 cells, where those above have 2"),
         ("a.csv", 'item,label\n1,2\n1,"2\n', "a quotation mark in line 3 is not closed"),
         ("a.csv", "item,label,label\n1,2,3\n", "more than one column named 'label'"),
-        ("a.csv", "item,label\n1,2,3\n4,5,6\n", "more cells than there are names"),
+        ("a.csv", "item,label\n1,2,\n4,5,\n", "a.csv, line 2 has more cells than there are names in line 1: .* ends of lines"),
+        ("a.csv", "sep=;\nitem;label\n1;2;\n", "a.csv, line 3 has more cells than there are names in line 2"),
+        ("a.csv", "sep=;\nitem;label\n1;2\n1;2;3\n", "line 4 has 3 cells, where those above have 2"),
+        ("a.csv", "item,annotator,label\n", "votes: .*a.csv has a line with the names of columns, and no rows"),
+        ("a.csv", "item,annotator,label\n,,\n\n", "and no rows"),
         ("a.xlsx", "PK", "workbook: save its sheet as CSV"),
         ("a.csv", "item,annotator,when\n1,2,3\n", r"no column for the label .*label= \(--label\).*'when'"),
         ("a.csv", "item,when,label\n1,2,3\n", r"no column for the annotator .*annotator= \(--annotator\)"),
@@ -453,6 +516,20 @@ def test_columns_by_option(tmp_path):
     assert not tables.notes
     with pytest.raises(ValueError, match="label: votes has no column 'said'; its columns are 'picture', 'who', 'what'"):
         read(votes, features, **roles | {"label": "said"})
+
+
+def test_items_may_have_different_columns_in_votes_and_features(tmp_path):
+    """That of the votes is named, that of the features is known by its name."""
+    votes, features = in_words()
+    votes = votes.rename(columns={"item": "Fall"})
+    features.to_csv(tmp_path / "features.csv")
+    for given in (tmp_path / "features.csv", features, features.reset_index(names="task_id")):
+        is_whole(read(votes, given, item="Fall"))
+    words = "item: features has no column 'Fall', as votes has, nor one known for the item: give both tables the same"
+    with pytest.raises(ValueError, match=f"{words}; its columns are 'Nummer', 'size', 'shape'"):
+        read(votes, features.reset_index(names="Nummer"), item="Fall")
+    with pytest.raises(ValueError, match="item: votes has no column 'Fal'"):
+        read(votes, features, item="Fal")
 
 
 def test_votes_that_were_counted():
@@ -543,6 +620,30 @@ def test_a_column_of_a_wide_table_that_is_no_annotator(tmp_path):
     is_whole(read(wide.drop(columns="Gold").set_axis(["X", "Y", "GT"], axis=1), features))  # initials
 
 
+def test_a_column_of_votes_without_a_name(tmp_path):
+    votes, features = in_words()
+    wide = votes.pivot(index="item", columns="annotator", values="label")
+    wide.rename(columns={"w2": ""}).to_csv(tmp_path / "votes.csv")
+    words = r"votes, votes.csv has a column without a name .column 3, which holds '.*'yes'.*--exclude 'Unnamed: 2'"
+    for given in (tmp_path / "votes.csv", pd.read_csv(tmp_path / "votes.csv")):
+        with pytest.raises(ValueError, match=words if isinstance(given, Path) else words.replace(", votes.csv", "")):
+            read(given, features)
+    assert set(read(tmp_path / "votes.csv", features, exclude=["Unnamed: 2"]).votes.columns) == {"item", "w1", "w3"}
+    wide.rename_axis(None).to_csv(tmp_path / "votes.csv")  # the first column names the items, as pandas and R write them
+    is_whole(read(tmp_path / "votes.csv", features))
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["long", "wide"])
+def test_commas_at_the_ends_of_all_lines_are_no_columns(tmp_path, wide):
+    votes, features = in_words()
+    votes = votes.pivot(index="item", columns="annotator", values="label").reset_index() if wide else votes
+    for name, table in (("votes.csv", votes), ("features.csv", features.reset_index())):
+        (tmp_path / name).write_text(table.to_csv(index=False).replace("\n", ",, \n"))
+    report = analyse_votes(tmp_path / "votes.csv", tmp_path / "features.csv", positive="yes")
+    assert report.counted["missing votes"] == report.counted["annotators without a vote"] == 0
+    is_whole(read(tmp_path / "votes.csv", tmp_path / "features.csv"))
+
+
 def test_numbers_of_rows_and_truth_are_no_features_unless_one_says_so(tmp_path):
     votes, features = in_words()
     features.reset_index().to_csv(tmp_path / "features.csv")  # with a column of row numbers
@@ -565,6 +666,15 @@ def test_what_is_no_feature_is_named():
         read(votes, features.assign(name="Ann", city="Bonn"))
     with pytest.raises(ValueError, match="there is no column 'Leak'; columns are 'item', 'annotator', 'label', 'size'"):
         read(votes, features.assign(leak=1), exclude=["Leak"])
+
+
+def test_a_truth_that_is_not_there_is_said_before_its_column_is_text():
+    votes, features = in_words()
+    features = features.assign(Histologie="yes")
+    words = "truth: features has no column 'Histology'; its columns are 'size', 'shape', 'Histologie'"
+    with pytest.raises(ValueError, match=words):
+        read(votes, features, truth="Histology")
+    is_whole(read(votes, features, truth="Histologie"))
 
 
 def test_features_that_are_true_or_false(tmp_path):

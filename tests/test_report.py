@@ -1367,7 +1367,8 @@ def edited(frame, row, column, value):
         (LONG, X.set_axis(["a", "a"], axis=1), {}, "more than one column named 'a'"),
         (LONG, X.reset_index(drop=True), {}, "no item of votes is in features.*'i0'"),
         (LONG, X * np.nan, {}, "no item has both"),
-        (LONG, X.assign(one=1.0), {}, "'one'.*constant"),
+        (LONG, X.assign(one=1.0), {}, r"'one'.*constant.*: leave it out by exclude= \(--exclude\), the intercept"),
+        (LONG, X.assign(twice=2 * X["size"]), {}, r"'twice'.* as 'size': leave it out by exclude= \(--exclude\)"),
         (LONG, X, {"columns": ["size", "colour"]}, "columns: .*'colour'.*'shape'"),
         (LONG, X, {"truth": "histology"}, "truth: .*'histology'"),
         (LONG, X, {"truth": [1] * 120}, "truth must be"),
@@ -1640,10 +1641,11 @@ def test_the_command_in_front_of_head(folder):
     assert (done.returncode, done.stderr) == (0, b"") and (folder / "head.html").exists()
 
 
-def test_the_command_without_features_with_pseudonyms_and_as_json(folder):
+def test_the_command_without_features_with_pseudonyms_and_as_json(folder, capsys):
     with contextlib.chdir(folder):
         assert main("report --votes votes.csv --pseudonyms --json out.json -o alone.html -q".split()) == 0
-        assert main("report --votes votes.csv --features features.csv --truth truth -q".split()) == 2  # no positive class
+        assert main("report --votes votes.csv --features features.csv --truth truth -q".split()) == 2
+    assert "positive is missing: name the label of the positive class by positive= (--positive)" in capsys.readouterr().err
     written = json.loads((folder / "out.json").read_text("utf8"))
     assert written["kind"] == "votes" and written["made"]["files"] == {"votes": "votes.csv"}
     assert [row["annotator"] for row in written["tables"]["annotators"]] == ["A1", "A2", "A3", "A4", "A5"]
@@ -1654,7 +1656,8 @@ def test_the_command_without_features_with_pseudonyms_and_as_json(folder):
     ("blank.csv", "features.csv", (), ["blank.csv line 9"]),
     ("votes.csv", "words.csv", (), ["features, words.csv line 5", "'i3'", "'size'", "'wide'"]),
     ("none.csv", "features.csv", (), ["no file none.csv"]), ("empty.csv", "features.csv", (), ["empty.csv cannot be read"]),
-    ("latin.csv", "features.csv", (), ["'yes' is not among the labels of votes ('é')"]),
+    ("latin.csv", "features.csv", (), ["'yes' is not among the labels of votes ('é'): name one of them", "(--positive)"]),
+    ("votes.csv", "features.csv", ("--positive", "bosartig"), ["labels of votes ('yes', 'no'): name one", "(--positive)"]),
     (".", "features.csv", (), ["cannot be read"]),
     ("votes.csv", "votes.csv", (), ["truth: column 'label' holds the votes themselves"]),
     ("votes.csv", "features.csv", ("-o", "none/out.html"), ["cannot be written"]),

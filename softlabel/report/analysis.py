@@ -93,8 +93,9 @@ def analyse_votes(
     exclude : sequence of str, optional
         Columns of either table to leave out; each must be in one of them.
     item, annotator, label : str, optional
-        The columns of ``votes`` (and, of the items, of ``features``) that hold these. By default they are known by their
-        names: item, annotator and label, or those of common tools, such as task_id, worker_id and answer; which, is said.
+        The columns of ``votes`` (and, of the items, of ``features`` if it is there) that hold these. By default they are known
+        by their names: item, annotator and label, or those of common tools, such as task_id, worker_id and answer; which, is
+        said.
     count_columns : sequence of str, optional
         Two columns of ``votes``, or more, with the numbers of votes for the labels that are their names, an item in each row;
         none of all votes.
@@ -176,7 +177,10 @@ def analyse_votes(
     if tables.features is None:
         return analyse_agreement(tables, pseudonyms, rng, common)
     if positive is None:
-        raise ValueError(f"positive is missing: name the label of the positive class, one of {listed(given.index)}")
+        raise ValueError(
+            "positive is missing: name the label of the positive class by positive= (--positive), one of "
+            f"{listed(given.index)}"
+        )
     several = are_several(tables.votes, given, positive)
     data = _join(tables, repeats, rest_of(given, positive) if several else None, pseudonyms)
     X, counts = data.X, data.counts
@@ -337,8 +341,9 @@ def _join(tables: Tables, repeats: str, rest: str | None, pseudonyms: bool) -> _
 def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
     try:
         fit = fit_that_exists(X, counts)
-    except ValueError as error:  # in words of the argument that it was called by
-        raise ValueError(re.sub(r"\bX\b", "features", str(error))) from None
+    except ValueError as error:  # in words of the arguments that it was called by
+        words = re.sub(r"\bX\b", "features", str(error))
+        raise ValueError(re.sub(r"\bdrop (it|some)\b", r"leave \1 out by exclude= (--exclude)", words)) from None
     with np.errstate(all="ignore"):
         known = np.isfinite(fit.cov()).all()
     if not known:

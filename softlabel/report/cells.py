@@ -99,6 +99,16 @@ def with_points(features: pd.DataFrame, source: Source) -> pd.DataFrame:
     if source.separator in (None, ","):
         return features
     cells = {name: features[name].dropna().str.strip() for name in features.columns if is_text(features[name])}
+    for name, known in cells.items():
+        number = known.str.fullmatch(NUMBER)
+        comma = number & known.str.contains(",", regex=False)
+        odd = known[~number | known.str.contains(".", regex=False)]
+        if 0 < len(odd) < comma.sum():
+            raise ValueError(
+                f"features, {source.frame.index.name} {odd.index[0]}, column {name!r} is {odd.iloc[0]!r}, where others of the "
+                f"column are numbers with decimal commas, such as {known[comma].iloc[0]!r} (such cells in all: {len(odd)}): "
+                "write numbers so, without a sign between thousands"
+            )
     cells = {name: known for name, known in cells.items() if known.str.fullmatch(NUMBER).all()}
     signs = {name: [sign for sign in ",." if known.str.contains(sign, regex=False).any()] for name, known in cells.items()}
     thousands = {name: bool(signs[name]) and known.str.fullmatch(THOUSANDS).all() for name, known in cells.items()}

@@ -28,6 +28,7 @@ TOTALS = re.compile(
     "(total|sum|count|n)?)|count|size"
 )
 MANY = 20  # items
+NAMELESS = re.compile(r"Unnamed: (\d+)")  # as pandas calls a column without a name, by its place from 0
 TRUTHS = re.compile("(is)?(true|truth|gold|golden|groundtruth|target|y|ytrue|gt)(labels?|class|standard)?|labels?|class")
 
 
@@ -56,8 +57,11 @@ def must_be_there(exclude: Sequence[Hashable], frames: list[pd.DataFrame]) -> No
 
 
 def find_column(frame: pd.DataFrame, role: str, given: Hashable, name: str) -> Hashable:
-    """The column of a role, as it was named or by the names that are common for it; None if there is none."""
-    if given is not None:
+    """The column of a role, as it was named or by the names that are common for it; None if there is none.
+
+    The items of features may go by another name than those of votes, if it is a common one.
+    """
+    if given is not None and (name == "votes" or is_in(given, frame)):
         return names([given], role, frame, name)[0]
     if role == "item" and plain(frame.index.name) in KNOWN[role]:  # a column called task is something else
         return None
@@ -70,6 +74,11 @@ def find_column(frame: pd.DataFrame, role: str, given: Hashable, name: str) -> H
         known = [column for column in frame.columns if ANSWERS.fullmatch(str(column))]
     if len(known) > 1:
         raise ValueError(f"{name} has columns {listed(known)}, but only one can be the {role}: name it by {role}= (--{role})")
+    if given is not None and not known:
+        raise ValueError(
+            f"{role}: {name} has no column {given!r}, as votes has, nor one known for the {role}: give both tables the same; "
+            f"its columns are {listed(frame.columns)}"
+        )
     return known[0] if known else None
 
 
@@ -77,8 +86,18 @@ def plain(name: Hashable) -> str:
     return re.sub("[^a-z0-9]", "", str(name).lower())
 
 
-def must_be_annotators(wide: pd.DataFrame) -> None:
-    """A column of a wide table that shares no label with another is something else, such as a text, and so is the truth."""
+def must_be_annotators(wide: pd.DataFrame, file: str | None) -> None:
+    """A column of a wide table that shares no label with another is something else, such as a text, and so is the truth.
+
+    So may one be that has no name.
+    """
+    for column in wide.columns:
+        if found := NAMELESS.fullmatch(str(column)):
+            held = listed(list(wide[column].dropna().unique()))
+            raise ValueError(
+                f"{'votes, ' + file if file else 'votes'} has a column without a name (column {int(found[1]) + 1}, which "
+                f"holds {held}): name its annotator, or leave it out by exclude=[{column!r}] (--exclude {str(column)!r})"
+            )
     labels = {column: set(wide[column].dropna().unique()) for column in wide.columns}
     few = len(set().union(*labels.values())) < 3
     for column, own in labels.items():
@@ -120,7 +139,7 @@ def must_be_features(frame: pd.DataFrame, no_truth: bool, own: list[Hashable]) -
     """No numbers of rows, no truth that was not named, no text."""
     text = []
     for column in frame.columns:
-        if str(column).startswith("Unnamed: "):
+        if NAMELESS.fullmatch(str(column)):
             raise ValueError(
                 f"features has a column without a name, which begins with {listed(list(frame[column][:3]))} and looks like "
                 f"numbers of rows: leave it out by exclude=[{column!r}] (--exclude {str(column)!r})"

@@ -80,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
     add("--truth", metavar="COLUMN", help="column of the features: true labels of items drawn at random, else empty")
     add("--columns", nargs="+", metavar="COLUMN", help="columns of the features to use (all)")
     add("--exclude", **several, metavar="COLUMN", help="columns of either file to leave out")
-    add("--item", metavar="COLUMN", help="column of the items, in both files (item, task_id, ...)")
+    add("--item", metavar="COLUMN", help="column of the items (item, task_id, ...)")
     add("--annotator", metavar="COLUMN", help="column of the annotators (annotator, worker_id, ...)")
     add("--label", metavar="COLUMN", help="column of the labels (label, answer, ...)")
     add("--counts", **several, metavar="LABEL", dest="count_columns", help="columns that count the votes for a label")

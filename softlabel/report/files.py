@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import io
 import json
 import re
 from dataclasses import dataclass, field
@@ -93,23 +94,34 @@ def _from_text(path: Path, data: bytes, name: str) -> Source:
         except UnicodeDecodeError:
             encoding = "cp1252"
             notes.append(f"{path.name} is not in UTF-8, and was read as Windows-1252 (Latin-1).")
-    first = next(iter(data[:1_000_000].decode(encoding, "replace").splitlines()), "")
+    lines = data[:1_000_000].decode(encoding, "replace").splitlines()
+    # Excel takes the separator from a line above the names.
+    said = re.fullmatch(f'"?sep=([{SEPARATORS}])"?', lines[0]) if lines else None
+    skipped = int(said is not None)
+    first = lines[skipped] if len(lines) > skipped else ""
     if not first.strip():
         raise ValueError(f"{name}: {path} cannot be read as a table: its first line, with the names of columns, is empty")
-    heads = {mark: next(csv.reader([first], delimiter=mark), []) for mark in SEPARATORS}
-    separator = max(SEPARATORS, key=lambda mark: len(heads[mark]))
-    form: dict[str, Any] = {"sep": separator, "encoding": encoding, "dtype": str, "skipinitialspace": True}
-    try:
-        frame = pd.read_csv(path, **form, keep_default_na=False, na_values=EMPTY, skip_blank_lines=False)
+    marks = said[1] if said else SEPARATORS
+    heads = {mark: next(csv.reader([first], delimiter=mark, skipinitialspace=True), []) for mark in marks}
+    separator = max(marks, key=lambda mark: len(heads[mark]))
+    form: dict[str, Any] = {"sep": separator, "encoding": encoding, "dtype": str, "skipinitialspace": True, "na_values": EMPTY}
+    try:  # from the bytes, as a pipe is read but once
+        frame = pd.read_csv(io.BytesIO(data), **form, keep_default_na=False, skip_blank_lines=False, skiprows=skipped)
     except (UnicodeError, pd.errors.ParserError) as error:
         raise ValueError(f"{name}: {path} cannot be read as a table in text: {_in_words(str(error))}") from None
     if not isinstance(frame.index, pd.RangeIndex):
-        raise ValueError(f"{name}: {path} has lines with more cells than there are names in the first")
+        long = f"line {skipped + 2} has more cells than there are names in line {skipped + 1}"
+        raise ValueError(f"{name}: {path}, {long}: name each column, or take away separators at the ends of lines")
     names = pd.Index(heads[separator])
-    if len(frame.columns) != names.nunique():
-        raise ValueError(f"{name}: {path} has more than one column named {names[names.duplicated()][0]!r}")
-    _labelled(frame, path, "line", 2)
+    twice = names[names.duplicated() & (names != "")]
+    if len(twice):
+        raise ValueError(f"{name}: {path} has more than one column named {twice[0]!r}")
+    nothing = [c for k, c in enumerate(frame.columns) if k and c == f"Unnamed: {k}" and frame[c].isna().all()]
+    frame = frame.drop(columns=nothing)  # commas at the ends of all lines, as spreadsheets leave them
+    _labelled(frame, path, "line", skipped + 2)
     blank = frame.isna().all(axis=1)
+    if blank.all():
+        raise ValueError(f"{name}: {path} has a line with the names of columns, and no rows")
     return Source(frame[~blank] if blank.any() else frame, path.name, separator, notes)
 
 

@@ -66,6 +66,7 @@ def tidy(
             _leave_out_votes(known, own, columns, truth)
         _tidy_features(known, roles["item"], columns, truth, exclude, own)
         truth = _same_kind(voted, known, truth)
+        _must_not_lack_zeros(voted.frame, known.frame)
     labels = voted.frame[cells(voted.frame)]
     words = pd.Series(labels.to_numpy(object).ravel()).dropna().unique()
     _must_read_differently(voted.frame, labels, words)
@@ -75,6 +76,12 @@ def tidy(
             raise ValueError(
                 f"positive={positive!r} is no label but a column of votes: if such columns count the votes for a label, name "
                 "them by count_columns= (--counts)"
+            )
+        text = all(map(pd.api.types.is_string_dtype, labels.dtypes))  # else a column may declare what does not occur
+        if voted.file and text and len(words) and not any(same(word, positive) for word in words):
+            raise ValueError(
+                f"positive={positive!r} is not among the labels of votes ({listed(words)}): name one of them by positive= "
+                "(--positive)"
             )
     if known is not None:
         truth = _in_words(known, truth, words)
@@ -134,7 +141,7 @@ def _tidy_votes(
     columns |= unmarked(given_labels, marks, source.notes)
     source.frame = pd.DataFrame(columns, index=ids(frame.index, "items of votes", source.notes))
     if len(found) < 3:
-        must_be_annotators(source.frame[labels])
+        must_be_annotators(source.frame[labels], source.file)
     return [column for role, column in found.items() if role != "item"]
 
 
@@ -162,6 +169,8 @@ def _tidy_features(
     """Features as :func:`softlabel.tables.read_features` takes them, with the truth if it is a column of theirs."""
     frame = _plain_frame(source.frame, "features").drop(columns=list(exclude), errors="ignore")
     frame = _with_items(source, frame, find_column(frame, "item", item, "features"))
+    if truth is not None and isinstance(truth, Hashable):
+        names([truth], "truth", frame, "features")
     others = [column for column in ("item", truth) if isinstance(column, Hashable) and column in frame.columns]
     features = (
         [c for c in frame.columns if c not in others] if columns is None else names(columns, "columns", frame, "features")
@@ -195,6 +204,23 @@ def _same_kind(votes: Source, features: Source, truth: object) -> object:
             source.frame = source.frame.set_axis(pd.Index(items).astype(object).map(_as_text).rename(items.name))
     votes.notes.append("Items are numbers in one table and text in another, and were matched as text.")
     return truth.set_axis(truth.index.astype(object).map(_as_text)) if isinstance(truth, pd.Series) else truth
+
+
+def _must_not_lack_zeros(votes: pd.DataFrame, features: pd.DataFrame) -> None:
+    """An error where items of one table alone are those of the other but for zeros in front, which spreadsheets drop."""
+    if not all(is_text(_items(frame)) for frame in (votes, features)):
+        return
+    voted, known = (pd.Series(_items(frame)).reset_index(drop=True).drop_duplicates() for frame in (votes, features))
+    lone = [own[~own.isin(other)].astype(str) for own, other in ((voted, known), (known, voted))]
+    short, others = (items[items.str.fullmatch("[0-9]+")].str.lstrip("0") for items in lone)
+    alike = short[short.isin(others)]
+    if len(alike):
+        k, other = alike.index[0], others.index[others == alike.iloc[0]][0]
+        beside = f"{known[other]!r} in {where(features, 'features', other)}"
+        raise ValueError(
+            f"{where(votes, 'votes', k)}: item {voted[k]!r} is {beside} (such items in all: {len(alike)}): write them alike "
+            "in both tables, or read items as text in both. Numbers lose zeros in front, in a spreadsheet as well"
+        )
 
 
 def _must_read_differently(votes: pd.DataFrame, labels: pd.DataFrame, words: NDArray[Any]) -> None:
