@@ -84,9 +84,9 @@ class AgreementReport(Report):
         first = " ".join(self.remedies[:2])
         again = (
             f"Have those items labelled again first of which the model is least sure ({len(doubtful):,} with a doubt above "
-            f"10%: {listed(doubtful)}), and some 50, drawn at random, by somebody who knows (choose_for_truth)."
+            f"10%: {listed(doubtful)}), and some 50, drawn at random, or all, by somebody who knows (choose_for_truth)."
             if len(doubtful)
-            else "Have some 50 items, drawn at random, labelled by somebody who knows (choose_for_truth)."
+            else "Have some 50 items, drawn at random, or all, labelled by somebody who knows (choose_for_truth)."
         )
         return f"{first} {again}".strip()
 
