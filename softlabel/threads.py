@@ -15,7 +15,7 @@ CACHE = 1 << 17  # numbers in an array that a core keeps at hand
 
 
 def blocks(n: int, width: int, least: int = 1) -> list[slice]:
-    """Rows of an array in even parts of at least so many rows that stay in a core's cache, whatever the machine."""
+    """Rows of an array in even parts that a core's cache holds, whatever the machine; of half of ``least`` rows or more."""
     parts = -(-n // max(least, CACHE // max(width, 1)))
     size = -(-n // max(parts, 1))
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
