@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from scipy.stats import binom, fisher_exact
 
-from softlabel import exchangeable as ex
+from softlabel.labellers import exchangeable as ex
 
 
 def panel(seed=0, n=60, J=5, m=None, p=2, alpha0=2.0):

@@ -9,10 +9,10 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 from scipy.stats import fisher_exact
 
-from softlabel import feature_faults as features
-from softlabel import labeller_faults as faults
-from softlabel.exchangeable import Panel, Prediction, Slopes, follow, of_others, predict
-from softlabel.labeller_search import LEVELS
+from softlabel.labellers import annotator_faults as faults
+from softlabel.labellers import feature_faults as features
+from softlabel.labellers.exchangeable import Panel, Prediction, Slopes, follow, of_others, predict
+from softlabel.labellers.search import LEVELS
 
 
 def drawn(seed=0, n=500, J=5, m=None, p=2, alpha0=5.0, numbers=None, beta=1.4):

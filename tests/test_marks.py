@@ -17,18 +17,18 @@ TABLE = pd.read_csv(ROOT / "book" / "studies" / "mutants.csv", comment="#", keep
 TABLE["change"] = pd.to_numeric(TABLE["change"])
 BOXES = yaml.safe_load((ROOT / "book" / "_ext" / "box_tests.yml").read_text("utf8"))
 FORMULAS = "efficiency budget vote_models normal overdispersion joint separation logistic profiles fits two_way".split()
-FORMULAS += ["experiments", "labellers", "exchangeable"]
+FORMULAS += ["experiments", "labellers.comparison", "labellers.exchangeable"]
 
 # Functions of these modules that state no formula of their own, and what they do instead.
 WITHOUT = {
-    "call another": "LogisticFit.cov alpha0_interval coefficients dm_logpmf estimate_alpha0 examine_labellers"
+    "call another": "LogisticFit.cov alpha0_interval coefficients dm_logpmf estimate_alpha0"
     " find_separation overdispersion prediction_band sample_probabilities sample_votes score_and_information two_way_cov",
     "search for the root or the maximum of another": "best_omega newton unexplained",
     "arrange numbers": "describe spending without_features"
     " Panel.cast Panel.m Panel.matrix Panel.n_items Panel.only Panel.s Panel.share Panel.total Panel.turned"
     " Panel.without Panel.without_feature Profile.of VoteTerms.parts centre_and_scale column_sums design later_classes"
     " nested_votes parts_of_votes product split_errors tumours votes_in_order who_voted",
-    "check, decide, show": "LabellerFindings.kinds LogisticRule.describe Profile.by_default advice as_memory explain_rank"
+    "check, decide, show": "LogisticRule.describe Profile.by_default advice as_memory explain_rank"
     " explain_separation items_worth need_repeated_votes p_value rarer_items run separated_by separation_of shown",
     "are abstract": "VoteModel.correlation VoteModel.draw_probabilities VoteModel.log_probability",
 }

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from softlabel.exchangeable import Array, Panel, standardise
-from softlabel.labeller_search import Search
+from softlabel.labellers.exchangeable import Array, Panel, standardise
+from softlabel.labellers.search import Search
 
 ACCUSE_NOBODY = {"no sign", "guesses by all", "square missing"}
 

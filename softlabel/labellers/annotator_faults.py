@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import gammaincc, gammaln, ndtr, ndtri, softmax
 
-from softlabel.exchangeable import (
+from softlabel.labellers.exchangeable import (
     Array,
     Codes,
     Flags,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import bdtrc, chdtrc, expit, fdtrc, logit, ndtr
 
-from softlabel.exchangeable import Array, Panel, Prediction, agreement_weights, ridge, saddlepoint, together
+from softlabel.labellers.exchangeable import Array, Panel, Prediction, agreement_weights, ridge, saddlepoint, together
 
 SAME = 0.97  # correlation of a feature with votes, from which it is said to be made of them
 PAIRS = 5  # of votes that agree beyond chance, and votes for the rarer label, without which nothing would show

@@ -6,9 +6,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-import softlabel.feature_faults as feature_faults  # a study becomes stale with all that `from softlabel` would bring
-import softlabel.labeller_faults as labeller_faults
-from softlabel.exchangeable import Panel, Prediction, Slopes, agreement_weights, deviation, follow, of_others, predict
+import softlabel.labellers.annotator_faults as annotator_faults  # `from ... import` would bring more to a study
+import softlabel.labellers.feature_faults as feature_faults
+from softlabel.labellers.exchangeable import (
+    Panel,
+    Prediction,
+    Slopes,
+    agreement_weights,
+    deviation,
+    follow,
+    of_others,
+    predict,
+)
 
 SIGN = 0.005  # chance, if labels mean nothing, below which features or agreement are a sign that they do
 NOTHING = 0.05  # above which they are none, where a weak sign would have a chance below SHOWN
@@ -99,9 +108,9 @@ class Search:
             return
         else:
             self.vote_as_feature()
-            if self.n > labeller_faults.MOST_PAIRED:
+            if self.n > annotator_faults.MOST_PAIRED:
                 self.crowd()
-            if self.n > labeller_faults.MOST_PAIRED or not self.contradiction():
+            if self.n > annotator_faults.MOST_PAIRED or not self.contradiction():
                 self.one_by_one()
                 self.copies()
                 self.features_of_votes()
@@ -121,7 +130,7 @@ class Search:
             )
 
     def asked_again(self) -> bool:
-        found = labeller_faults.asked_again(self.panel, self.prediction(), LEVELS["asked again"])
+        found = annotator_faults.asked_again(self.panel, self.prediction(), LEVELS["asked again"])
         if found is None:
             return False
         share = float((self.panel.m[self.panel.m > 1] > found.fewest).mean())
@@ -138,19 +147,19 @@ class Search:
     def contradiction(self) -> bool:
         """Whether there are two camps, of which none is clearly the smaller."""
         level = LEVELS["camps"] / 2 if self.n == 2 else LEVELS["camps"]
-        camps = labeller_faults.camps(self.panel, level)
-        if camps is None and self.n == 2 and (pvalue := labeller_faults.opposed(self.panel)) < level:
+        camps = annotator_faults.camps(self.panel, level)
+        if camps is None and self.n == 2 and (pvalue := annotator_faults.opposed(self.panel)) < level:
             first, second = map(int, np.flatnonzero(self.panel.cast))
             self.contradict([first], [second], 2 * pvalue)
             return True
         if camps is None:
             return False
         one, other = (list(map(int, side)) for side in (camps.one, camps.other))
-        if camps.minority >= labeller_faults.MINORITY:
+        if camps.minority >= annotator_faults.MINORITY:
             self.contradict(one, other, camps.pvalue)
             return True
         slopes = self.slopes(other)
-        against = [who for who in other if labeller_faults.kind_of(slopes, who) == "reversed"]
+        against = [who for who in other if annotator_faults.kind_of(slopes, who) == "reversed"]
         self.out |= dict.fromkeys(against, "reversed")
         self.against = dict.fromkeys(against, camps.pvalue)
         return False
@@ -163,7 +172,7 @@ class Search:
 
     def contradict(self, one: list[int], other: list[int], pvalue: float) -> None:
         self.out |= dict.fromkeys([*one, *other], "contradiction")
-        phi, _ = labeller_faults.correlations(self.panel)
+        phi, _ = annotator_faults.correlations(self.panel)
         self.add(
             "contradiction",
             pvalue,
@@ -181,29 +190,29 @@ class Search:
 
     def crowd(self) -> None:
         """What a crowd is made of does not keep its good workers from being compared."""
-        chances = labeller_faults.crowd_differs(self.panel, self.prediction(), self.rng)
+        chances = annotator_faults.crowd_differs(self.panel, self.prediction(), self.rng)
         if min(chances) >= LEVELS["crowd"]:
             return
-        crowd = labeller_faults.crowd(self.panel)
+        crowd = annotator_faults.crowd(self.panel)
         kinds = crowd.posterior.argmax(axis=1)
         for column, kind in ((1, "guessing"), (2, "reversed")):
             self.out |= dict.fromkeys(map(int, np.flatnonzero(kinds == column)), kind)
             who, share = crowd.named(column), float(crowd.shares[column])
-            if not len(who) and share < labeller_faults.SOME:
+            if not len(who) and share < annotator_faults.SOME:
                 continue
             case = "in a crowd" if len(who) else "in a crowd, nobody surely"
-            self.add(kind, min(chances), who, case=case, share=share, named=len(who), all=self.n, sure=labeller_faults.SURELY)
+            self.add(kind, min(chances), who, case=case, share=share, named=len(who), all=self.n, sure=annotator_faults.SURELY)
         if not self.out and chances[1] < LEVELS["crowd"]:
             self.add("leans", chances[1], case="in a crowd")
 
     def one_by_one(self) -> None:
-        odd, last = labeller_faults.one_by_one(self.core, self.prediction(), LEVELS["agreement"], LEVELS["lean"])
+        odd, last = annotator_faults.one_by_one(self.core, self.prediction(), LEVELS["agreement"], LEVELS["lean"])
         self.predicted[frozenset([*self.out, *(o.who for o in odd)])] = last
         against = [*self.against, *(o.who for o in odd if o.kind == "reversed")]
         others = [int(w) for w in np.flatnonzero(self.panel.cast) if w not in self.out and w not in {o.who for o in odd}]
         # Reversed beside whom? Not beside a majority, if they are as many as a camp.
-        camps = others and 0 < labeller_faults.MINORITY * len(against + others) <= len(against)
-        if camps and self.n <= labeller_faults.MOST_PAIRED:
+        camps = others and 0 < annotator_faults.MINORITY * len(against + others) <= len(against)
+        if camps and self.n <= annotator_faults.MOST_PAIRED:
             self.contradict(others, against, min([o.pvalue for o in odd] + list(self.against.values())))
         else:
             slopes = self.slopes([*self.out, *(o.who for o in odd)])
@@ -230,7 +239,7 @@ class Search:
         if self.panel.m.max() < 3:
             self.not_looked_at.append("copying, as no item has three votes: of two that differ, each is no surprise")
             return
-        for found in labeller_faults.copies(self.core, LEVELS["copies"]):
+        for found in annotator_faults.copies(self.core, LEVELS["copies"]):
             self.add("copies", found.pvalue, found.who, size=found.excess)
             self.out |= dict.fromkeys(map(int, found.who[1:]), "copies")  # they count as one
 
