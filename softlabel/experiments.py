@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dgels  # by Householder reflections, as R
 from scipy.special import expit, logit, rel_entr
 
 from softlabel.datasets import load_breast_cancer
@@ -318,6 +317,8 @@ def fit_as_r(X: Array, counts: Array, max_iter: int = 25, epsilon: float = 1e-8)
     R starts from probabilities (s + 1/2) / (m + 1), iterates weighted least squares, keeps probabilities at least a rounding
     error from 0 and 1, and stops when the deviance changes by less than ``epsilon`` relatively, or after 25 steps.
     """
+    from scipy.linalg.lapack import dgels  # by Householder reflections, as R; only this needs it
+
     x = np.column_stack([np.ones(len(X)), X])
     m = counts.sum(axis=1)
     y = counts[:, 0] / m

@@ -5,7 +5,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import expit, ndtr
 
 from softlabel.validation import Array, as_features, as_numbers, as_parameter, as_rng, as_whole
@@ -89,20 +88,24 @@ class TwoClassNormal:
     def _root(self) -> Array:
         """Lower Cholesky factor of the covariance."""
         try:
-            root: Array = cholesky(self.cov, lower=True)
-        except LinAlgError:
+            return np.asarray(np.linalg.cholesky(self.cov), float)
+        except np.linalg.LinAlgError:
             raise ValueError("cov must be positive definite") from None
-        return root
+
+    @cached_property
+    def _apart(self) -> Array:
+        """Difference of the means of uncorrelated features of unit variance."""
+        return np.asarray(np.linalg.solve(self._root, self.mean1 - self.mean2), float)
 
     @cached_property
     def delta(self) -> float:
         """Mahalanobis distance between the classes."""
-        return float(np.linalg.norm(solve_triangular(self._root, self.mean1 - self.mean2, lower=True, check_finite=False)))
+        return float(np.linalg.norm(self._apart))
 
     @cached_property
     def coef(self) -> Array:
         """Coefficients (p + 1,) of the posterior, intercept first: logit tau_1(y) = coef[0] + coef[1:] @ y."""
-        slope = solve_triangular(self._root.T, solve_triangular(self._root, self.mean1 - self.mean2, lower=True))
+        slope = np.linalg.solve(self._root.T, self._apart)
         middle = (self.mean1 + self.mean2) / 2
         return np.concatenate([[self.prior_logit - middle @ slope], slope])
 
@@ -190,7 +193,7 @@ class TwoClassNormal:
     @cached_property
     def from_canonical(self) -> Array:
         """B with (1, y) = B (1, t), where t has identity covariance and class means (+-delta / 2, 0, ..., 0)."""
-        direction = solve_triangular(self._root, self.mean1 - self.mean2, lower=True) / self.delta
+        direction = self._apart / self.delta
         # The first column of an orthogonal matrix completed from the direction of the discriminant.
         basis, _ = np.linalg.qr(np.column_stack([direction, np.eye(direction.size)]))
         basis[:, 0] = direction

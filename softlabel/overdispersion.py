@@ -7,6 +7,7 @@ that have j before them on their item.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -31,8 +32,8 @@ from softlabel.vote_models import DirichletMultinomial, parts_of_votes, votes_in
 
 # Values of omega at which likelihoods are compared before the best is refined: the multinomial, 1e-6 to 1e6, and beyond.
 # Each term of a likelihood changes over more than a decade, so that two values a decade miss no maximum.
-GRID = np.concatenate([[0.0], np.logspace(-6, 6, 25), [1e12]])
 FINE_GRID = np.concatenate([[0.0], np.logspace(-6, 6, 577), [1e12]])
+GRID = FINE_GRID[[0, *range(1, 578, 24), 578]]
 SMALLEST = 1e-280  # probability, so that what is divided by it stays finite
 MANY = 40_000  # items
 FEWEST = 3  # items of the rarer class for each coefficient
@@ -142,7 +143,7 @@ def bootstrap_alpha0(
     Notes
     -----
     Figure 3(c) of Ahfock & McLachlan (2021). A resample is a vector of weights on the items, so the terms of the items are
-    computed once, on a grid of omega, and all resamples share them.
+    computed once, on a grid of omega, and all resamples share them. The grid is fine where a coarse one has their maxima.
 
     Examples
     --------
@@ -153,26 +154,36 @@ def bootstrap_alpha0(
     """
     counts, tau = _checked(counts, tau)
     n_resamples, rng = as_whole(n_resamples, "n_resamples", 1), as_rng(rng)
-    log_likelihood, score = np.zeros((2, n_resamples, len(FINE_GRID)))
-    left = np.full(n_resamples, len(counts))
-    for items in parts_of_votes(np.maximum(counts.sum(axis=1), 8)):
-        # How often each resample has each of these items: those that fall among them, and then where.
-        size, rest = len(counts[items]), len(counts) - items.start
-        here = left if size == rest else rng.binomial(left, size / rest)
-        left = left - here
-        times = np.array([np.bincount(rng.integers(size, size=k), minlength=size) for k in here], float)
-        logs, slopes = zip(*map(VoteTerms(counts[items], tau[items]).of_items, FINE_GRID))
-        log_likelihood, score = log_likelihood + times @ np.transpose(logs), score + times @ np.transpose(slopes)
+
+    def resampled(grid: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Log-likelihood and score of each resample at each omega."""
+        log_likelihood, score = np.zeros((2, n_resamples, len(grid)))
+        left = np.full(n_resamples, len(counts))
+        for items in parts_of_votes(np.maximum(counts.sum(axis=1), 8)):
+            # How often each resample has each of these items: those that fall among them, and then where.
+            size, rest = len(counts[items]), len(counts) - items.start
+            here = left if size == rest else rng.binomial(left, size / rest)
+            left = left - here
+            times = np.array([np.bincount(rng.integers(size, size=k), minlength=size) for k in here], float)
+            logs, slopes = zip(*map(VoteTerms(counts[items], tau[items]).of_items, grid))
+            log_likelihood, score = log_likelihood + times @ np.transpose(logs), score + times @ np.transpose(slopes)
+        return log_likelihood, score
+
+    # The resamples are drawn twice, by the same numbers: kept, they would need more memory than all else.
+    coarse = np.argmax(resampled(GRID, deepcopy(rng))[0], axis=1)
+    low, high = GRID[max(coarse.min() - 1, 0)], GRID[min(coarse.max() + 1, len(GRID) - 1)]
+    grid = FINE_GRID[(low <= FINE_GRID) & (high >= FINE_GRID)]
+    log_likelihood, score = resampled(grid, rng)
     best = np.argmax(log_likelihood, axis=1)
 
     # Between the points of the grid the score is a smooth function of log omega: its root by a parabola.
-    omega = FINE_GRID[best]
-    at = np.clip(best, 2, len(FINE_GRID) - 3)[:, None] + np.arange(-1, 2)
-    slope = FINE_GRID[at] * np.take_along_axis(score, at, axis=1)
+    omega = grid[best]
+    at = np.clip(best, 1, len(grid) - 2)[:, None] + np.arange(-1, 2)
+    slope = grid[at] * np.take_along_axis(score, at, axis=1)
     inner = (at[:, 1] == best) & (slope[:, 0] > 0) & (slope[:, 2] < 0)
-    omega[inner] = np.exp(_root(np.log(FINE_GRID[at[inner]]), slope[inner]))
+    omega[inner] = np.exp(_root(np.log(grid[at[inner]]), slope[inner]))
     with np.errstate(divide="ignore"):
-        return np.where(best == len(FINE_GRID) - 1, 0.0, 1 / omega)
+        return np.where(omega == GRID[-1], 0.0, 1 / omega)
 
 
 def _root(x: Array, f: Array) -> Array:
