@@ -184,8 +184,8 @@ def excess_errors(
 
 def bootstrap_se(truth: Array, votes: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Array:
     """Standard error of mean(truth) / mean(votes), resampling training sets: weights times errors, not copies of errors."""
-    n_sims = len(truth)
-    weights = rng.multinomial(n_sims, np.full(n_sims, 1 / n_sims), size=n_resamples)
+    n = len(truth)
+    weights = np.array([np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(n_resamples)], float)
     se: Array = ((weights @ truth)[:, None] / (weights @ votes)).std(axis=0, ddof=1)
     return se
 
