@@ -95,7 +95,7 @@ def simulate_relative_efficiency(
     --------
     >>> simulate_relative_efficiency([2], [5], [10], n_sims=200, rng=0).round(2)
        delta  m  alpha0   are    re  re_se
-    0    2.0  5    10.0  3.67  4.45   0.42
+    0    2.0  5    10.0  3.67  4.45   0.45
     """
     deltas = np.atleast_1d(as_numbers(deltas, "deltas", (0, 1)))
     ms, alphas = _grid(ms, alphas)
