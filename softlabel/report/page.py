@@ -19,7 +19,7 @@ from softlabel.report.parts import (
     shown,
     to_decimals,
 )
-from softlabel.report.texts import resource, texts
+from softlabel.report.texts import resource, say
 from softlabel.validation import several
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _of_agreement(report: "AgreementReport") -> dict[str, str]:
     confusion = report.confusion.reset_index()
     confusion.index = pd.Index(confusion.pop("annotator"), name="annotator")
     return {
-        "Items to look at again": note(texts()["items by Dawid and Skene"])
+        "Items to look at again": note(say("items by Dawid and Skene"))
         + figure(figures.doubt(report.items))
         + table(in_percents(first, ["doubt", "next vote"]), "Items in most doubt")
         if report.compared
@@ -157,7 +157,7 @@ def _worth(report: "VoteReport") -> str:
         "the same with weights 1 / phi": _in_two(report.weighted, lacks),
         "true labels that all votes are worth": _in_two(report.promised, lacks),
     }
-    out = _by_truth(report) + note(texts()["alpha0"])
+    out = _by_truth(report) + note(say("alpha0"))
     out += estimates(rows, f"If the mean of the votes is right: with {100 * report.level:g}% intervals")
     if lacks:
         out += note(f"No interval can be had for alpha0, because {lacks}. {BOOK}beyond/07_small_samples.html")
@@ -187,7 +187,7 @@ def _by_truth(report: "VoteReport") -> str:
     if len(report.fit.coef) == 2:
         rows["tilt (right: 0)"] = "0", "one feature"
     caption = f"By {several(worth.n_truths, 'true label')}, with {100 * report.level:g}% intervals"
-    return estimates(rows, caption) + note(texts()["lean, scale and tilt"])
+    return estimates(rows, caption) + note(say("lean, scale and tilt"))
 
 
 def _items(report: "VoteReport") -> str:
@@ -200,7 +200,7 @@ def _items(report: "VoteReport") -> str:
     contested = by_need[FIRST:].sort_values("disagreement", ascending=False, kind="stable")
     chances = columns[2:]
     return (
-        note(texts()["items"])
+        note(say("items"))
         + table(in_percents(by_need.head(FIRST), chances), "Label these again first: one more vote tells most about them")
         + table(in_percents(contested.head(FIRST), chances), "The most contested of the others: annotators are divided")
     )
@@ -220,7 +220,7 @@ def _annotators(report: "Report") -> str:
     return (
         out
         + table(in_percents(shown_columns, shares), "Annotators, those first of whom something was found")
-        + note(texts()["annotators"])
+        + note(say("annotators"))
     )
 
 
@@ -251,9 +251,7 @@ def _coefficients(report: "VoteReport") -> str:
     change = f"Change of the log-odds of {report.positive!r} for one unit of a feature"
     log_odds = "Log-odds: 0 is a probability of one half, 1 of 73%, 2 of 88%."
     if report.separation != "none":
-        return table(report.coefficients, f"{change}, by Firth's method") + note(
-            f"{log_odds} {texts()['coefficients by Firth']}"
-        )
+        return table(report.coefficients, f"{change}, by Firth's method") + note(f"{log_odds} {say('coefficients by Firth')}")
     two_way = "t" in report.coefficients
     over = "over items and annotators" if two_way else "over items"
     others = (
@@ -268,4 +266,4 @@ def _coefficients(report: "VoteReport") -> str:
 
 def _comparison(comparison: pd.DataFrame) -> str:
     caption = "Logistic rules trained on each kind of label, judged by the truth of items held out"
-    return table(comparison, caption) + note(texts()["comparison"])
+    return table(comparison, caption) + note(say("comparison"))
