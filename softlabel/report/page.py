@@ -9,16 +9,7 @@ import pandas as pd
 from softlabel.report import figures
 from softlabel.report.html import estimates, figure, in_percents, linked, listing, note, table
 from softlabel.report.next_steps import no_advice
-from softlabel.report.parts import (
-    BOOK,
-    QUESTIONS,
-    Interval,
-    equal_number,
-    equal_number_in_words,
-    p_value,
-    shown,
-    to_decimals,
-)
+from softlabel.report.parts import BOOK, QUESTIONS, Interval, equal_number, equal_number_in_words, p_value, shown, to_decimals
 from softlabel.report.texts import resource, say
 from softlabel.validation import several
 
@@ -135,7 +126,7 @@ def _next(report: "VoteReport") -> str:
         f"Gain of information by the price of one more vote on each item, {given}; {prices}",
     )
     prices_are = (
-        "These prices are assumed; say what an item, a vote and a true label really cost (cost_item, cost_vote, cost_truth)."
+        say("prices assumed")
         if report.cost_item == report.cost_vote == 1
         else "With other prices the answer is another (cost_item, cost_vote, cost_truth)."
     )
@@ -144,9 +135,7 @@ def _next(report: "VoteReport") -> str:
     number = f"{shown(best.low)} to {shown(best.high)}" if report.alpha0_lacks else f"{shown(best.value)} ({best.ends()})"
     some = f"some {report.min_items:,} items, ten of the rarer class for each coefficient"
     needs = f"it needs {some}" if report.affordable else f"the money is not enough for {some}"
-    afresh = f"A study that starts afresh with the same money does best with {number} votes an item; {needs}."
-    afresh += f" {BOOK}beyond/08_budget.html"
-    return free + spent + note(prices_are) + note(afresh)
+    return free + spent + note(prices_are) + note(say("afresh", number=number, needs=needs))
 
 
 def _worth(report: "VoteReport") -> str:
@@ -162,15 +151,10 @@ def _worth(report: "VoteReport") -> str:
     if lacks:
         out += note(f"No interval can be had for alpha0, because {lacks}. {BOOK}beyond/07_small_samples.html")
     if np.isfinite(report.efficiency_direct):
-        out += note(
-            "The scatter of the votes alone, without any model of it, makes an item worth this many "
-            f"true labels: {shown(report.efficiency_direct)}."
-        )
+        out += note(say("scatter alone", value=shown(report.efficiency_direct)))
     if report.overdispersion is not None:
         statistic, p = report.overdispersion
-        out += note(
-            f"Test that votes on an item are independent, given the features: statistic {shown(statistic)}, {p_value(p)}."
-        )
+        out += note(say("independence", statistic=shown(statistic), p=p_value(p)))
     return out + figure(figures.worth(report))
 
 
@@ -226,19 +210,10 @@ def _annotators(report: "Report") -> str:
 
 def _fit(report: "VoteReport") -> str:
     fit = report.goodness_of_fit
-    return (
-        figure(figures.reliability(report))
-        + note(
-            f"Observed against expected votes in {len(fit.calibration)} groups of items: statistic {shown(fit.statistic)} on "
-            f"{several(fit.df, 'degree')} of freedom, {p_value(fit.pvalue)}: the chance of such differences if the rule is "
-            "right."
-        )
-        + figure(figures.histogram(report))
-        + note(
-            f"In the 95% band of the model lie {fit.share_in_band:.1%} of the items; the band holds at least 95%, because "
-            "votes are whole numbers."
-        )
-    )
+    statistic, df, p = shown(fit.statistic), several(fit.df, "degree"), p_value(fit.pvalue)
+    groups = note(say("groups", groups=len(fit.calibration), statistic=statistic, df=df, p=p))
+    band = note(say("band", share=fit.share_in_band))
+    return figure(figures.reliability(report)) + groups + figure(figures.histogram(report)) + band
 
 
 def _coefficients(report: "VoteReport") -> str:
