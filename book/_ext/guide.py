@@ -6,6 +6,7 @@
 import html
 from pathlib import Path
 
+import glossary
 import yaml
 from docutils import nodes
 from sphinx import addnodes
@@ -16,7 +17,6 @@ from sphinx.util.logging import getLogger
 from softlabel.book import reading
 
 GUIDE = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text("utf8"))
-NUMBERED = ("book/paper/", "book/beyond/", "book/practice/", "book/closing")
 
 
 def by_heading(doctree):
@@ -89,7 +89,7 @@ def add_lines(app, doctree, page):
     on_screen = app.builder.format == "html"
     for place in list(doctree.findall(map_place)):
         place.replace_self([*place.children, nodes.raw("", draw(app, page), format="html")] if on_screen else [])
-    if not (on_screen and page.startswith(NUMBERED)):
+    if not (on_screen and page.startswith(glossary.PAGES)):
         return
     for paragraph in doctree.findall(nodes.paragraph):
         bold = paragraph.next_node(nodes.strong)
