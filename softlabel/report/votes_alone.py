@@ -125,13 +125,7 @@ class AgreementReport(Report):
         )
 
     def _numbers(self) -> dict[str, Any]:
-        return {
-            "votes an item": self.counted["votes used"] / self.counted["items"],
-            "Krippendorff's alpha": self.agreement,
-            "alpha0": self.alpha0,
-            "correlation of two votes": tuple(1 / (1 + self.alpha0[k]) for k in (0, 2, 1)),
-            **{f"share of {label}": share for label, share in zip(self.labels, self.shares)},
-        }
+        return {f"share of {label}": share for label, share in zip(self.labels, self.shares)}
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         return {**super()._tables(), "confusion": self.confusion.reset_index(names=["annotator", "class"])}
