@@ -132,7 +132,7 @@ def _next(report: "VoteReport") -> str:
     )
     prices_are += " True labels are at most those of the items that have none." if report.cost_truth is not None else ""
     best = report.best_votes
-    number = f"{shown(best.low)} to {shown(best.high)}" if report.alpha0_lacks else f"{shown(best.value)} ({best.ends()})"
+    number = f"{shown(best.low)} to {shown(best.high)}" if report.alpha0_lacks else str(best)
     some = f"some {report.min_items:,} items, ten of the rarer class for each coefficient"
     needs = f"it needs {some}" if report.affordable else f"the money is not enough for {some}"
     return free + spent + note(prices_are) + note(say("afresh", number=number, needs=needs))
@@ -223,20 +223,12 @@ def _coefficients(report: "VoteReport") -> str:
         return table(few, f"The largest of {len(report.coefficients):,} coefficients, shrunk by a penalty") + note(
             "Without errors and intervals: those of a penalised fit hold nothing."
         )
-    change = f"Change of the log-odds of {report.positive!r} for one unit of a feature"
-    log_odds = "Log-odds: 0 is a probability of one half, 1 of 73%, 2 of 88%."
+    over = "over items and annotators" if "t" in report.coefficients else "over items"
+    how, name = f"with errors {over}", f"coefficients {over}"
     if report.separation != "none":
-        return table(report.coefficients, f"{change}, by Firth's method") + note(f"{log_odds} {say('coefficients by Firth')}")
-    two_way = "t" in report.coefficients
-    over = "over items and annotators" if two_way else "over items"
-    others = (
-        "They hold for these annotators as a sample of others like them; with few, that is known roughly."
-        if two_way
-        else "They say nothing about annotators other than these."
-    )
-    return table(report.coefficients, f"{change}, with errors {over}") + note(
-        f"{log_odds} Errors and intervals are {over}. {others} {BOOK}beyond/06_correlated_errors.html"
-    )
+        how, name = "by Firth's method", "coefficients by Firth"
+    caption = f"Change of the log-odds of {report.positive!r} for one unit of a feature, {how}"
+    return table(report.coefficients, caption) + note(say(name))
 
 
 def _comparison(comparison: pd.DataFrame) -> str:

@@ -30,12 +30,10 @@ def agreeing(agreement: Interval | None, lacks: str, level: float) -> str:
     if agreement is None:
         return f"Whether annotators agree cannot be told: {lacks}."
     ends = f"no interval: {lacks}" if lacks else f"{shown(agreement.low)} to {shown(agreement.high)}"
-    beyond = (
-        "Annotators are not shown to agree more than by chance"
-        if lacks or agreement.low <= 0
-        else "Annotators agree more than by chance"
+    do = "are not shown to agree" if lacks or agreement.low <= 0 else "agree"
+    return (
+        f"Annotators {do} more than by chance (Krippendorff's alpha {shown(agreement.value)}, {ends}; 0 is chance, 1 always)."
     )
-    return f"{beyond} (Krippendorff's alpha {shown(agreement.value)}, {ends}; 0 is chance, 1 always)."
 
 
 def _use(report: "VoteReport") -> str:
