@@ -75,8 +75,7 @@ def _of_agreement(report: "AgreementReport") -> dict[str, str]:
     """Sections of votes without features."""
     first = report.items.sort_values("relabel").head(FIRST)
     first = first[[c for c in first if c not in ("votes", "relabel") and not str(c).startswith("Dawid-Skene")]]
-    confusion = report.confusion.reset_index()
-    confusion.index = pd.Index(confusion.pop("annotator"), name="annotator")
+    confusion = report.confusion.reset_index("class")
     return {
         "Items to look at again": note(say("items by Dawid and Skene"))
         + figure(figures.doubt(report.items))
