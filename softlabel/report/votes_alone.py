@@ -18,7 +18,7 @@ from softlabel.report.next_steps import MEND_FIRST, mend
 from softlabel.report.parts import Headline, p_value, shown
 from softlabel.report.texts import say
 from softlabel.report.tidy import Tables
-from softlabel.validation import Array, listed, same, several
+from softlabel.validation import Array, listed, several
 
 OF_FINDINGS = ["finding", "slope", "slope error", "lean", "lean error"]  # columns, of each annotator
 FEW_VOTES = 20  # of an annotator, for each class, below which a confusion matrix is mostly chance
@@ -135,16 +135,8 @@ def analyse_agreement(tables: Tables, pseudonyms: bool, rng: np.random.Generator
     """:func:`analyse_votes` without features; ``common`` are fields of the report that are known."""
     if not tables.annotators_known:
         raise ValueError("count_columns needs features: who gave which vote is not known, and agreement alone says little")
-    positive = tables.positive
-    table, code, labels = read_classes(tables.votes, positive, common["repeats"])
-    order = np.arange(len(labels))
-    if positive is not None:
-        is_positive = np.array([same(label, positive) for label in labels], bool)
-        if not is_positive.any():
-            raise ValueError(f"positive={positive!r} is not among the labels of votes ({listed(labels)})")
-        order = np.argsort(~is_positive, kind="stable")
-    names: list[Any] = labels[order].tolist()
-    code = np.argsort(order)[code]
+    table, code, labels = read_classes(tables.votes, tables.positive, common["repeats"])
+    names: list[Any] = labels.tolist()
     table = with_pseudonyms(table) if pseudonyms else table
     n, g = len(table.items), max(len(names), 2)
     counts = np.bincount(table.item * g + code, minlength=n * g).reshape(n, g).astype(float)
@@ -169,7 +161,7 @@ def analyse_agreement(tables: Tables, pseudonyms: bool, rng: np.random.Generator
         agreement_lacks=why,
         alpha0=alpha0,
         alpha0_lacks=lacks,
-        positive=positive,
+        positive=tables.positive,
         labels=names,
         shares=shares,
         confusion=_confusion(model.confusion, table.annotators, names),
