@@ -5,7 +5,7 @@ neither a page nor a script names; an icon stays while there is a rule for it.
 """
 
 import re
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import tinycss2
@@ -54,13 +54,7 @@ def kept(rule, used):
 
 def split(prelude):
     """Selectors of a rule; what stands in brackets is in one piece."""
-    parts = [[]]
-    for token in prelude:
-        if token == ",":
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
+    return [list(part) for is_comma, part in groupby(prelude, lambda token: token == ",") if not is_comma]
 
 
 def asks_for(selector):
