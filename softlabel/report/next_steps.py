@@ -49,11 +49,7 @@ def if_drawn(report: "VoteReport") -> str:
 
 def no_advice(report: "VoteReport") -> str:
     """Why there is none, of a table that may be trusted."""
-    why = (
-        "their gains rest on a logistic regression, which the votes do not follow"
-        if report.mean_doubted
-        else f"true labels show{if_drawn(report)} that the mean of the votes is wrong, and no number of votes mends that"
-    )
+    why = say("advice, doubted") if report.mean_doubted else say("advice, refuted", drawn=if_drawn(report))
     return f"There is no advice to buy votes or items: {why}."
 
 

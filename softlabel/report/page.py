@@ -76,18 +76,13 @@ def _of_agreement(report: "AgreementReport") -> dict[str, str]:
     first = report.items.sort_values("relabel").head(FIRST)
     first = first[[c for c in first if c not in ("votes", "relabel") and not str(c).startswith("Dawid-Skene")]]
     confusion = report.confusion.reset_index("class")
-    return {
-        "Items to look at again": note(say("items by Dawid and Skene"))
-        + figure(figures.doubt(report.items))
-        + table(in_percents(first, ["doubt", "next vote"]), "Items in most doubt")
-        if report.compared
-        else note("With one vote an item nothing tells which of them are in doubt."),
-        "Annotators": _annotators(report)
-        + table(
-            in_percents(confusion, report.labels),
-            "How often each annotator gives each label (columns) to items of each class, by the model of Dawid and Skene",
-        ),
-    }
+    doubt = note("With one vote an item nothing tells which of them are in doubt.")
+    if report.compared:
+        doubt = note(say("items by Dawid and Skene")) + figure(figures.doubt(report.items))
+        doubt += table(in_percents(first, ["doubt", "next vote"]), "Items in most doubt")
+    how = "How often each annotator gives each label (columns) to items of each class, by the model of Dawid and Skene"
+    annotators = _annotators(report) + table(in_percents(confusion, report.labels), how)
+    return {"Items to look at again": doubt, "Annotators": annotators}
 
 
 def _counts(report: "Report") -> str:
@@ -124,11 +119,7 @@ def _next(report: "VoteReport") -> str:
         report.spending.map(lambda x: "unknown" if np.isnan(x) else f"{x:,.1%}"),
         f"Gain of information by the price of one more vote on each item, {given}; {prices}",
     )
-    prices_are = (
-        say("prices assumed")
-        if report.cost_item == report.cost_vote == 1
-        else "With other prices the answer is another (cost_item, cost_vote, cost_truth)."
-    )
+    prices_are = say("prices assumed" if report.cost_item == report.cost_vote == 1 else "prices given")
     prices_are += " True labels are at most those of the items that have none." if report.cost_truth is not None else ""
     best = report.best_votes
     number = f"{shown(best.low)} to {shown(best.high)}" if report.alpha0_lacks else str(best)
@@ -200,11 +191,8 @@ def _annotators(report: "Report") -> str:
     shares = ["positive", "positive of all", "agreement", "agreement of all", "accuracy"]
     frame = frame.sort_values(["finding", "slope"], ascending=[False, True], kind="stable")
     shown_columns = frame[[c for c in ("finding", "votes", *shares, "slope") if c in frame]].round({"slope": 2})
-    return (
-        out
-        + table(in_percents(shown_columns, shares), "Annotators, those first of whom something was found")
-        + note(say("annotators"))
-    )
+    caption = "Annotators, those first of whom something was found"
+    return out + table(in_percents(shown_columns, shares), caption) + note(say("annotators"))
 
 
 def _fit(report: "VoteReport") -> str:

@@ -212,13 +212,8 @@ def methods(report: "VoteReport") -> str:
     of = f" of {several(k, 'annotator')}" if k else ""
     annotators = " and annotators (Cameron, Gelbach and Miller, 2011)" if "t" in report.coefficients else ""
     against = " against all others" if report.classes else ""
-    fit = (
-        say("methods: ridge")
-        if report.penalised
-        else "by Firth's penalised likelihood, as the features separate the votes"
-        if report.separation != "none"
-        else f"by maximum likelihood, with sandwich standard errors over items{annotators}"
-    )
+    how = "ridge" if report.penalised else "Firth" if report.separation != "none" else "maximum likelihood"
+    fit = say(f"methods: {how}", annotators=annotators)
     votes, items, features = (
         several(counted["votes used"], "vote"),
         several(counted["items used"], "item"),
