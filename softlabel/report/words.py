@@ -214,14 +214,10 @@ def methods(report: "VoteReport") -> str:
     against = " against all others" if report.classes else ""
     how = "ridge" if report.penalised else "Firth" if report.separation != "none" else "maximum likelihood"
     fit = say(f"methods: {how}", annotators=annotators)
-    votes, items, features = (
-        several(counted["votes used"], "vote"),
-        several(counted["items used"], "item"),
-        several(p, "feature"),
-    )
+    votes, items = several(counted["votes used"], "vote"), several(counted["items used"], "item")
     said = [
         say("methods: data", votes=votes, of=of, items=items, **report.made),
-        say("methods: regression", positive=report.positive, against=against, features=features, fit=fit),
+        say("methods: regression", positive=report.positive, against=against, features=several(p, "feature"), fit=fit),
     ]
     if not np.isnan(report.alpha0.value):
         interval = "" if report.alpha0_lacks else ", with an interval from the likelihood adjusted as by Cox and Reid (1987)"
