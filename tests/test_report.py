@@ -1448,7 +1448,8 @@ def test_every_chapter_that_is_named_is_there_under_its_title():
     assert site_address(config["repository"]["url"]) + "book/" == parts.BOOK
     for name, title in TITLES.items():
         assert f"\n# {title}\n" in (ROOT / "book" / f"{name}.md").read_text("utf8")
-    sources = "".join(path.read_text("utf8") for path in (ROOT / "softlabel" / "report").glob("*.py"))
+    folder = ROOT / "softlabel" / "report"
+    sources = "".join(path.read_text("utf8") for path in [*folder.glob("*.py"), folder / "texts.yml"])
     named = set(re.findall(r"\{BOOK\}([a-z0-9_/]+)\.html", sources))
     assert named <= set(TITLES) and len(named) > 4
     chapter = CHAPTER.removeprefix(site_address(config["repository"]["url"])).replace(".html", ".md")

@@ -9,6 +9,7 @@ import json
 import os
 import re
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 import yaml
@@ -118,20 +119,12 @@ class Together(SphinxPostTransform):
 
 
 def runs(children):
-    """Children of a paragraph, where no space parts them."""
-    run = []
+    """Children of a paragraph, where no space parts them, and the spaces."""
+    parts = []
     for child in children:
-        words = re.split(r"(\s+)", child) if isinstance(child, nodes.Text) else [child]
-        for word in words:
-            if isinstance(word, nodes.Node):
-                run.append(word)
-            elif word.strip():
-                run.append(nodes.Text(word))
-            elif word:
-                yield from ([run] if run else [])
-                yield [nodes.Text(word)]
-                run = []
-    yield from ([run] if run else [])
+        words = re.split(r"(\s+)", child) if isinstance(child, nodes.Text) else []
+        parts += [nodes.Text(word) for word in words if word] if words else [child]
+    return [list(run) for _, run in groupby(parts, lambda part: isinstance(part, nodes.Text) and part.isspace())]
 
 
 def add_style(app, pagename, templatename, context, doctree):

@@ -4,9 +4,9 @@
 """
 
 import html
-from functools import cache
 from pathlib import Path
 
+import glossary
 import yaml
 from docutils import nodes
 from sphinx import addnodes
@@ -16,12 +16,7 @@ from sphinx.util.logging import getLogger
 
 from softlabel.book import reading
 
-NUMBERED = ("book/paper/", "book/beyond/", "book/practice/", "book/closing")
-
-
-@cache
-def guide(root):
-    return yaml.safe_load((root / "book" / "_ext" / "guide.yml").read_text("utf8"))
+GUIDE = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text("utf8"))
 
 
 def by_heading(doctree):
@@ -33,7 +28,7 @@ def by_heading(doctree):
 def answer(app, doctree):
     """What people search for, as an entry of the index that counts as the main one, at the section that answers."""
     env = app.env
-    for words, (page, heading) in guide(Path(app.srcdir))["answers"].items():
+    for words, (page, heading) in GUIDE["answers"].items():
         if page != env.docname:
             continue
         if (section := by_heading(doctree).get(heading)) is None:
@@ -63,8 +58,8 @@ def link(app, here, page, words, place=""):
 
 def head_line(app, doctree, page):
     """Below the title: how long the chapter takes to read, and what of it is on the short path."""
-    root, env = Path(app.srcdir), app.env
-    text, path = (root / f"{page}.md").read_text("utf8"), guide(root)["path"]
+    env, path = app.env, GUIDE["path"]
+    text = Path(app.srcdir, f"{page}.md").read_text("utf8")
     line = nodes.paragraph("", f"About {max(5, 5 * round(reading.minutes(reading.body(text)) / 5))} minutes to read. ")
     line["classes"] = ["reading-line"]
     home = link(app, page, env.config.root_doc, "short path", "#short-path")
@@ -91,13 +86,10 @@ def head_line(app, doctree, page):
 
 
 def add_lines(app, doctree, page):
-    if app.builder.format != "html":
-        for place in list(doctree.findall(map_place)):
-            place.parent.remove(place)
-        return
+    on_screen = app.builder.format == "html"
     for place in list(doctree.findall(map_place)):
-        place.replace_self([*place.children, nodes.raw("", draw(app, page), format="html")])
-    if not page.startswith(NUMBERED):
+        place.replace_self([*place.children, nodes.raw("", draw(app, page), format="html")] if on_screen else [])
+    if not (on_screen and page.startswith(glossary.PAGES)):
         return
     for paragraph in doctree.findall(nodes.paragraph):
         bold = paragraph.next_node(nodes.strong)
@@ -119,9 +111,7 @@ class Map(SphinxDirective):
     has_content = True
 
     def run(self):
-        place = map_place()
-        self.state.nested_parse(self.content, self.content_offset, place)
-        return [place]
+        return [map_place("", *self.parse_content_to_nodes())]
 
 
 ROW, GAP, LEFT, RIGHT = 25, 13, 16, 190
@@ -129,18 +119,17 @@ ROW, GAP, LEFT, RIGHT = 25, 13, 16, 190
 
 def draw(app, here):
     """The map: the short path as a line, the other chapters to its right. Colours are those of the page, light or dark."""
-    root, env = Path(app.srcdir), app.env
-    told, times = guide(root), reading.short_path()
+    env, times = app.env, reading.short_path()
 
     def word(page, x, y, kind):
-        words = html.escape(f"{number_of(env, page)} {told['names'][page]}".strip())
+        words = html.escape(f"{number_of(env, page)} {GUIDE['names'][page]}".strip())
         address = html.escape(app.builder.get_relative_uri(here, page))
         return f'<a href="{address}"><text class="{kind}" x="{x}" y="{y + 5}">{words}</text></a>'
 
     lines, marks, y = [], [], 18
-    pages = [page for page in told["path"] if page in env.found_docs]
+    pages = [page for page in GUIDE["path"] if page in env.found_docs]
     for page in pages:
-        rows = [row for row in told["beside"].get(page, []) if set(row) <= env.found_docs]
+        rows = [row for row in GUIDE["beside"].get(page, []) if set(row) <= env.found_docs]
         marks += [f'<circle cx="{LEFT}" cy="{y}" r="6"/>', word(page, LEFT + 15, y, "stop")]
         marks.append(f'<text class="time" x="{LEFT + 15}" y="{y + 21}">{round(sum(t for *_, t in times[page]))} min</text>')
         for k, row in enumerate(rows):
@@ -152,7 +141,7 @@ def draw(app, here):
                     marks.append(f'<text class="then" x="{x}" y="{at + 5}">›</text>')
                     x += 13
                 marks.append(word(name, x, at, "side"))
-                x += round(7.3 * len(f"{number_of(env, name)} {told['names'][name]}")) + 6
+                x += round(7.3 * len(f"{number_of(env, name)} {GUIDE['names'][name]}")) + 6
         lines.append(y)
         y += max(ROW * len(rows), 2 * ROW - 6) + GAP
     height = lines[-1] + 32
@@ -167,7 +156,7 @@ def draw(app, here):
 
 def mark_contents(app, pagename, templatename, context, doctree):
     """A dot in the contents at the chapters of the short path."""
-    pages = [page.rpartition("/")[2] for page in guide(Path(app.srcdir))["path"]]
+    pages = [page.rpartition("/")[2] for page in GUIDE["path"]]
     places = ", ".join(f'.bd-links a[href$="/{page}.html"]::after, .bd-links a[href="{page}.html"]::after' for page in pages)
     if pagename.rpartition("/")[2] in pages:
         places += ', .bd-links a.current[href="#"]::after'
@@ -177,12 +166,10 @@ def mark_contents(app, pagename, templatename, context, doctree):
 
 def note(app, config):
     """If what is said here changes, pages are written anew."""
-    root = Path(app.srcdir)
-    told = guide(root)
-    pages = [root / f"{page}.md" for page in told["path"]]
+    pages = [Path(app.srcdir, f"{page}.md") for page in GUIDE["path"]]
     texts = [page.read_text("utf8") for page in pages if page.exists()]
     times = [round(reading.minutes(reading.body(text))) for text in texts]
-    config.guide = repr((told, times))
+    config.guide = repr((GUIDE, times))
 
 
 def setup(app):

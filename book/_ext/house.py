@@ -6,12 +6,6 @@ from pathlib import Path
 import imagesize
 from docutils import nodes
 
-# What other extensions write, and what a screen reader makes sense of.
-MENDED = [
-    # This name would hide the words of the summary, "Show code cell source".
-    (re.compile(r'<summary aria-label="[^"]*">'), "<summary>"),
-]
-
 
 def index_boxes(app, doctree):
     """Theorems, definitions and the like stand in the general index, under their kind and under their title."""
@@ -40,7 +34,7 @@ def drop_second_copies(app, pagename, templatename, context, doctree):
     context["script_files"] = [script for key, script in scripts.items() if "thebe" not in key.lower()]
 
 
-def load_late(app, pagename, templatename, context, doctree):
+def mend_body(app, pagename, templatename, context, doctree):
     """Pictures are loaded when the reader comes near; until then, their room is kept. Style sheets know how wide they are."""
     sources = {name: source for source, name in app.builder.images.items()}
 
@@ -51,13 +45,9 @@ def load_late(app, pagename, templatename, context, doctree):
         return f'<img loading="lazy"{room}{match[0].removeprefix("<img")}'
 
     if "body" in context:
-        context["body"] = re.sub(r'<img\b[^>]*?\bsrc="[^"]*_images/([^"/]+)"[^>]*>', tag, context["body"])
-
-
-def mend_markup(app, pagename, templatename, context, doctree):
-    """Markup that names things wrongly to those who do not see the page."""
-    for wrong, right in MENDED if "body" in context else []:
-        context["body"] = wrong.sub(right, context["body"])
+        body = re.sub(r'<img\b[^>]*?\bsrc="[^"]*_images/([^"/]+)"[^>]*>', tag, context["body"])
+        # To those who do not see the page, this name would hide the words of the summary, "Show code cell source".
+        context["body"] = re.sub(r'<summary aria-label="[^"]*">', "<summary>", body)
 
 
 def setup(app):
@@ -65,6 +55,5 @@ def setup(app):
     app.connect("doctree-read", name_places)
     # After the extensions that add scripts for one page.
     app.connect("html-page-context", drop_second_copies, priority=900)
-    app.connect("html-page-context", mend_markup)
-    app.connect("html-page-context", load_late)
+    app.connect("html-page-context", mend_body)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

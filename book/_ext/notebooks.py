@@ -16,6 +16,7 @@ from bs4 import BeautifulSoup
 from markdownify import MarkdownConverter
 
 import publish
+import verdicts
 from softlabel.book import claims
 
 BRANCH = "notebooks"
@@ -156,8 +157,8 @@ def judged(output):
     """A table of verdicts as the ledger has it now."""
     ids = re.findall(r"\(`([\w.]+)`\) *\|", "".join(output.get("data", {}).get("text/markdown", "")))
     if ids and set(ids) <= set(claims.ledger()):
-        verdicts = claims.Checked(claims.judge(id, **FOUND.get(id, {})) for id in ids)
-        output["data"]["text/markdown"] = verdicts._repr_markdown_()
+        now = claims.Checked(claims.judge(id, **FOUND.get(id, {})) for id in ids)
+        output["data"]["text/markdown"] = now._repr_markdown_()
     return output
 
 
@@ -192,17 +193,16 @@ def write_notebooks(app, pagename, templatename, context, doctree):
     address = f"{app.config.html_baseurl}{pagename}.html"
     text = markdown(f"<h1>{context['title']}</h1>" if "<h1" not in context["body"] else context["body"], address,
                     app.config.mathjax3_config["tex"]["macros"])  # fmt: skip
-    FOUND.update({id: value for values in app.env.verdicts.values() for id, value in values.items()})
-    names = [f"{pagename.removeprefix('book/')}.ipynb"]
-    made = [chapter_notebook]
+    FOUND.update(verdicts.recorded(app.env))
+    name = pagename.removeprefix("book/")
+    made = {f"{name}.ipynb": chapter_notebook}
     if "@@solution" in text:
-        names.append(names[0].replace(".ipynb", "_exercises.ipynb"))
-        made.append(exercise_notebook)
-    for name, make in zip(names, made, strict=True):
+        made[f"{name}_exercises.ipynb"] = exercise_notebook
+    for name, make in made.items():
         target = Path(app.outdir) / "notebooks" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(make(text, nbformat.read(executed, 4), address, install(app.config, Path(app.srcdir))), target)
-    add_buttons(context, names, urlsplit(app.config.html_theme_options["repository_url"]).path)
+    add_buttons(context, list(made), urlsplit(app.config.html_theme_options["repository_url"]).path)
 
 
 def add_buttons(context, names, repository):

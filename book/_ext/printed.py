@@ -78,16 +78,16 @@ def number_within_chapters(app, *_):
     app.config.numfig_secnum_depth = 1
 
 
-def count_within_chapters(app, doctree, docname):
-    """Figure 4.1, by LaTeX's own counters, to which a part is a level too. Sphinx has given its numbers by now."""
+def print_page(app, doctree, docname):
     if app.builder.name == "latex":
+        # Figure 4.1, by LaTeX's own counters, to which a part is a level too. Sphinx has given its numbers by now.
         app.config.numfig_secnum_depth = 2
+        fit_long_tables(doctree)
+        number_exercises(app, doctree)
 
 
-def fit_long_tables(app, doctree, docname):
+def fit_long_tables(doctree):
     """Columns as wide as their text asks for; LaTeX breaks no line in a long table."""
-    if app.builder.name != "latex":
-        return
     for table in doctree.findall(nodes.table):
         group = next(table.findall(nodes.tgroup))
         rows = [row for row in group.findall(nodes.row) if len(row) == group["cols"]]  # not those of spanning heads
@@ -98,10 +98,8 @@ def fit_long_tables(app, doctree, docname):
                 spec["colwidth"] = min(max(8, *lengths), 40)
 
 
-def number_exercises(app, doctree, docname):
+def number_exercises(app, doctree):
     """References to exercises by their numbers; LaTeX does not count exercises."""
-    if app.builder.name != "latex":
-        return
     numbers = {name: number for kinds in app.env.toc_fignumbers.values() for name, number in kinds.get("exercise", {}).items()}
     for node in list(doctree.findall(number_reference)):
         name = node.get("refid") or node["refuri"].partition("#")[2]
@@ -136,9 +134,7 @@ def setup(app):
     app.connect("config-inited", set_latex)
     app.connect("builder-inited", name_document)
     app.connect("builder-inited", number_within_chapters, priority=900)
-    app.connect("doctree-resolved", count_within_chapters)
-    app.connect("doctree-resolved", fit_long_tables)
-    app.connect("doctree-resolved", number_exercises)
+    app.connect("doctree-resolved", print_page)
     app.connect("build-finished", number_within_chapters, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

@@ -71,40 +71,15 @@ def bibtex(root, config):
 }}"""
 
 
-def structured(root, config, page, title, description):
-    """What the page is, in the words of schema.org."""
-    cff = citation(root)
-    paper = cff["references"][0]
-    people = [{"@type": "Person", "name": n} for n in names(paper["authors"])]
-    book = {
-        "@type": "Book",
-        "@id": config.html_baseurl + "#book",
-        "name": cff["title"],
-        "url": config.html_baseurl,
-        "author": [{"@type": "Organization", "name": n} for n in names(cff["authors"])],
-        "version": version(root),
-        "dateModified": released(root).isoformat(),
-        "inLanguage": "en",
-        "license": "https://creativecommons.org/licenses/by/4.0/",
-        "citation": {
-            "@type": "ScholarlyArticle",
-            "name": paper["title"],
-            "author": people,
-            "datePublished": str(paper["year"]),
-            "isPartOf": {"@type": "Periodical", "name": paper["journal"]},
-            "sameAs": f"https://doi.org/{paper['doi']}",
-        },
-    }
-    if page == config.root_doc:
+def structured(app, page, title, description):
+    """What the page is, in the words of schema.org: the book, which structured.json describes, or a chapter of it."""
+    root, cff = Path(app.srcdir), citation(Path(app.srcdir))
+    facts = {"cff": cff, "paper": cff["references"][0], "names": names, "version": version(root), "date": released(root)}
+    book = json.loads(app.builder.templates.render("structured.json", {**facts, "url": app.config.html_baseurl}))
+    if page == app.config.root_doc:
         return {"@context": "https://schema.org", **book, "description": description}
-    return {
-        "@context": "https://schema.org",
-        "@type": "Chapter",
-        "name": title,
-        "url": f"{config.html_baseurl}{page}.html",
-        "description": description,
-        "isPartOf": book,
-    }
+    chapter = {"@type": "Chapter", "name": title, "url": f"{app.config.html_baseurl}{page}.html"}
+    return {"@context": "https://schema.org", **chapter, "description": description, "isPartOf": book}
 
 
 def set_addresses(app, config):
@@ -133,7 +108,7 @@ def add_to_page(app, pagename, templatename, context, doctree):
         getLogger(__name__).warning("no description in the front matter", location=pagename)
     context["meta"] = {**(context["meta"] or {}), "og:description": description}
     title = html.unescape(re.sub(r"^\d+\. |<[^>]+>", "", context["title"]))
-    data = json.dumps(structured(root, app.config, pagename, title, description), ensure_ascii=False).replace("</", "<\\/")
+    data = json.dumps(structured(app, pagename, title, description), ensure_ascii=False).replace("</", "<\\/")
     context["metatags"] += f'<meta name="description" content="{html.escape(description)}"/>\n'
     context["metatags"] += f'<script type="application/ld+json">{data}</script>\n'
 

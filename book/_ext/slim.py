@@ -5,7 +5,7 @@ neither a page nor a script names; an icon stays while there is a rule for it.
 """
 
 import re
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import tinycss2
@@ -54,13 +54,7 @@ def kept(rule, used):
 
 def split(prelude):
     """Selectors of a rule; what stands in brackets is in one piece."""
-    parts = [[]]
-    for token in prelude:
-        if token == ",":
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
+    return [list(part) for is_comma, part in groupby(prelude, lambda token: token == ",") if not is_comma]
 
 
 def asks_for(selector):
@@ -72,12 +66,8 @@ def asks_for(selector):
 
 def cut_font(path, signs):
     """Write the font with these signs alone beside the whole one, which goes."""
-    options = subset.Options(flavor="woff", layout_features=[])
-    font = subset.load_font(path, options)
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=signs)
-    subsetter.subset(font)
-    subset.save_font(font, path.with_suffix(".woff"), options)
+    numbers, target = ",".join(f"{ord(sign):x}" for sign in signs), path.with_suffix(".woff")
+    subset.main([str(path), f"--unicodes={numbers}", "--flavor=woff", "--layout-features=", f"--output-file={target}"])
     path.unlink()
     path.with_suffix(".woff2").unlink()
 
@@ -92,7 +82,7 @@ def cut(app, exception):
     for path in [*static.glob("*.css"), *static.glob("styles/*.css")]:
         css = SOURCE.sub('.woff) format("woff")', cut_sheet(path.read_text("utf8"), used))
         path.write_text(f'@charset "utf-8";{css}', "utf8")
-        icons.update(map(ord, ICON.findall(css)))
+        icons.update(ICON.findall(css))
     for font in (static / "vendor" / "fontawesome" / "webfonts").glob("*.ttf"):
         cut_font(font, icons)
 

@@ -39,7 +39,7 @@ class Eval(EvalRoleAny):
     def run(self):
         if not (late := LATE.fullmatch(self.text)):
             return super().run()
-        self.document.settings.env.verdict_pages.add(self.document.settings.env.docname)
+        note_page(self.document.settings.env)
         return [verdict_word(name=late[1], arguments=list(ast.literal_eval(f"({late[2]},)")))], []
 
 
@@ -53,11 +53,9 @@ class VerdictTable(SphinxDirective):
     has_content, option_spec = True, {"name": str, "only": str.split}
 
     def run(self):
-        self.env.verdict_pages.add(self.env.docname)
-        table = nodes.table(only=self.options.get("only", ["*"]))
-        caption = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, caption)
-        table += nodes.title("", "", *caption[0].children)
+        note_page(self.env)
+        (caption,) = self.parse_content_to_nodes()
+        table = nodes.table("", nodes.title("", "", *caption.children), only=self.options.get("only", ["*"]))
         self.add_name(table)
         return [table]
 
@@ -68,10 +66,9 @@ class Strip(SphinxDirective):
     has_content, option_spec = True, {"name": str, "alt": str}
 
     def run(self):
-        self.env.verdict_pages.add(self.env.docname)
-        caption = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, caption)
-        figure = nodes.figure("", strip(alt=self.options["alt"]), nodes.caption("", "", *caption[0].children))
+        note_page(self.env)
+        (caption,) = self.parse_content_to_nodes()
+        figure = nodes.figure("", strip(alt=self.options["alt"]), nodes.caption("", "", *caption.children))
         self.add_name(figure)
         return [figure]
 
@@ -89,7 +86,7 @@ def record(self, token, finalise=SphinxNbRenderer.render_nb_finalise):
     client, env = self.nb_client, self.sphinx_env
     if isinstance(client, NotebookClientInline) and "claims" in str(client.notebook.cells):
         answer = json.loads("".join(o["text"] for o in client._client.eval_expression(ASK)))
-        env.verdicts[env.docname], env.looked_up[env.docname] = answer
+        env.metadata[env.docname].update(zip(("verdicts", "looked_up"), answer, strict=True))
     for expression, found in vars(client).get("evaluated", []):
         now = [o.get("data") for o in client._client.eval_expression(f"display({expression})")]
         # Data that could not be had put their mark on all numbers from then on.
@@ -98,9 +95,15 @@ def record(self, token, finalise=SphinxNbRenderer.render_nb_finalise):
     finalise(self, token)
 
 
-def start(app, env, docnames):
-    for name, empty in (("verdicts", dict), ("looked_up", dict), ("verdict_pages", set), ("verdicts_shown", str)):
-        setattr(env, name, getattr(env, name, empty()))
+def note_page(env):
+    """The page that is read shows verdicts. Sphinx keeps what a page says of itself, and forgets it with the page."""
+    env.metadata[env.docname]["shows_verdicts"] = True
+
+
+def recorded(env):
+    """What the chapters have recorded, by the id of the claim, each with its chapter."""
+    pages = env.metadata.items()
+    return {id: {**value, "chapter": page} for page, said in pages for id, value in said.get("verdicts", {}).items()}
 
 
 def is_comparison(table):
@@ -109,42 +112,29 @@ def is_comparison(table):
 
 def note(app, doctree):
     if any(map(is_comparison, doctree.findall(nodes.table))):
-        app.env.verdict_pages.add(app.env.docname)
-
-
-def purge(app, env, docname):
-    for found in (getattr(env, "verdicts", {}), getattr(env, "looked_up", {})):
-        found.pop(docname, None)
-    getattr(env, "verdict_pages", set()).discard(docname)
-
-
-def merge(app, env, docnames, other):
-    for name in docnames:
-        for mine, theirs in ((env.verdicts, other.verdicts), (env.looked_up, other.looked_up)):
-            mine.update({name: theirs[name]} if name in theirs else {})
-    env.verdict_pages.update(other.verdict_pages & set(docnames))
+        note_page(app.env)
 
 
 def changed(app, env, *_):
     """Chapters whose cells computed with a printed value that is another one now."""
     now = {id: f"{entry.printed} {entry.se}" for id, entry in claims.ledger().items()}
-    found = getattr(env, "looked_up", {}).items()
-    return [page for page, values in found if any(now.get(id) != value for id, value in values.items())]
+    found = {page: said.get("looked_up", {}) for page, said in env.metadata.items()}
+    return [page for page, values in found.items() if any(now.get(id) != value for id, value in values.items())]
 
 
 def outdated(app, env):
     """Pages that show verdicts are written anew, not read, when a value, the ledger or the rule has changed."""
-    pages = {}
-    for page, values in env.verdicts.items():
-        for id in values:
-            if pages.setdefault(id, page) != page:
-                getLogger(__name__).warning("%s is checked twice: in %s and in %s", id, pages[id], page)
+    found = recorded(env)
+    for page, said in env.metadata.items():
+        for id in said.get("verdicts", {}):
+            if found[id]["chapter"] != page:
+                getLogger(__name__).warning("%s is checked twice: in %s and in %s", id, page, found[id]["chapter"])
     sources = [files(claims.__package__).joinpath(name).read_text("utf8") for name in ("claims.yml", "claims.py")]
-    state = json.dumps([env.verdicts, sources], sort_keys=True)
-    if state == env.verdicts_shown:
+    state = json.dumps([found, sources], sort_keys=True)
+    if state == getattr(env, "verdicts_shown", ""):
         return []
     env.verdicts_shown = state
-    return sorted(env.verdict_pages)
+    return sorted(page for page, said in env.metadata.items() if "shows_verdicts" in said)
 
 
 class Judge(SphinxPostTransform):
@@ -153,8 +143,7 @@ class Judge(SphinxPostTransform):
     default_priority = 5  # MyST-NB has chosen among the outputs at 4
 
     def run(self):
-        checked = {id: (page, values[id]) for page, values in self.env.verdicts.items() for id in values}
-        found = {id: values for id, (_, values) in checked.items()}
+        found = recorded(self.env)
         for node in list(self.document.findall(verdict_word)):
             extra = {} if node["name"] == "printed" else {"found": found}
             node.replace_self(nodes.Text(str(getattr(claims, node["name"])(*node["arguments"], **extra))))
@@ -174,20 +163,14 @@ class Judge(SphinxPostTransform):
                 lines[0] = [*HEAD, "Chapter"]
                 for id, line in zip(ids, lines[1:], strict=True):
                     line[1] += f"; {claims.ledger()[id].where}"
-                    line.append(self.link(checked[id][0]) if id in checked else "")
+                    line.append(self.link(found[id]["chapter"]) if id in found else "")
             table[:] = [*table.findall(nodes.title), body(lines)]
 
     def link(self, page):
         """To a chapter, by its number."""
         number = nodes.inline("", ".".join(map(str, self.env.toc_secnumbers[page][""])))
-        target = {
-            "refdomain": "std",
-            "reftype": "doc",
-            "reftarget": f"/{page}",
-            "refdoc": self.env.docname,
-            "refexplicit": True,
-        }
-        return pending_xref("", number, **target)
+        target = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{page}", "refexplicit": True}
+        return pending_xref("", number, refdoc=self.env.docname, **target)
 
 
 def body(lines):
@@ -250,7 +233,7 @@ def keep(app, exception):
     """Write what the chapters have recorded, for the command and for the tests."""
     if exception or app.builder.name != "html":
         return
-    found = {id: {**value, "chapter": page} for page, values in app.env.verdicts.items() for id, value in values.items()}
+    found = recorded(app.env)
     path = Path(app.outdir).parent / "verdicts.json"
     path.write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n", encoding="utf8")
     getLogger(__name__).info(summary(found))
@@ -277,14 +260,11 @@ def setup(app):
     app.add_directive("verdicts", VerdictTable)
     app.add_directive("verdict-strip", Strip)
     app.add_post_transform(Judge)
-    app.connect("env-before-read-docs", start)
     app.connect("env-get-outdated", changed)
     app.connect("doctree-read", note)
-    app.connect("env-purge-doc", purge)
-    app.connect("env-merge-info", merge)
     app.connect("env-updated", outdated)
     app.connect("build-finished", keep)
-    return {"env_version": 3, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"env_version": 4, "parallel_read_safe": True, "parallel_write_safe": True}
 
 
 if __name__ == "__main__":

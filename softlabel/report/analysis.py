@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softlabel.fits import LogisticFit
+from softlabel.fits import LogisticFit, LogisticRule
 from softlabel.labellers import compare_annotators, examine_labellers
 from softlabel.patient import fit_that_exists
 from softlabel.report import parts, rivals
@@ -189,21 +189,13 @@ def analyse_votes(
             f"every vote on the items used is {'' if counts[:, 0].any() else 'not '}{positive!r}: features cannot tell apart "
             "what is all alike"
         )
-    fit: LogisticFit | PenalisedFit
-    if needs_penalty(X, counts):
-        fit, tau = fit_penalised(X, counts, rng)
-    else:
-        fit = _fit(X, counts)
-        tau = fit.posterior(X)
+    fit, tau = _fit(X, counts, rng)
     log.info("fitted %s coefficients to %s votes on %s items", len(fit.coef), f"{counts.sum():,.0f}", f"{len(X):,}")
     alpha0, test, lacks = parts.overdispersion(fit, X, counts, tau, level)
     log.info("alpha0 is %s", alpha0)
     told = data.told()
     worth = None if told is None or isinstance(fit, PenalisedFit) else parts.worth(*told, level, rng)
-    if isinstance(fit, PenalisedFit):
-        comparison, lacking = None, "penalised fits are not compared with other ways to make labels"
-    else:
-        comparison, lacking = _comparison(data, rng)
+    comparison, lacking = _comparison(data, fit, rng)
     log.info("%s", lacking if comparison is None else "compared with other ways to make labels")
     who = data.votes_on(data.used)
     findings = examine_labellers(replace(data.table, items=X.index, **who._asdict()), X, rng=rng)
@@ -246,10 +238,9 @@ def analyse_votes(
 
 
 def _posterior(fit: LogisticFit | PenalisedFit, items: pd.DataFrame, tau: Array, X: pd.DataFrame) -> Array:
-    """Of all items with a true label: of those with votes, ``tau``."""
+    """Of the items of :meth:`_Joined.told`: of those with votes, which are all of X in its order, ``tau``."""
     posterior = fit.posterior(items)
-    row = items.index.get_indexer(X.index)
-    posterior[row[row >= 0]] = tau[row >= 0]
+    posterior[items.index.isin(X.index)] = tau
     return posterior
 
 
@@ -338,7 +329,10 @@ def _join(tables: Tables, repeats: str, rest: str | None, pseudonyms: bool) -> _
     return _Joined(table, items, row, X)
 
 
-def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
+def _fit(X: pd.DataFrame, counts: Array, rng: np.random.Generator) -> tuple[LogisticFit | PenalisedFit, Array]:
+    """The fit, and the posterior of each item."""
+    if needs_penalty(X, counts):
+        return fit_penalised(X, counts, rng)
     try:
         fit = fit_that_exists(X, counts)
     except ValueError as error:  # in words of the arguments that it was called by
@@ -352,11 +346,13 @@ def _fit(X: pd.DataFrame, counts: Array) -> LogisticFit:
             "features: the variance of the coefficients is no number. Values farthest from all others has column "
             f"{name!r}: transform it, such as by a logarithm or ranks"
         )
-    return fit
+    return fit, fit.posterior(X)
 
 
-def _comparison(data: _Joined, rng: np.random.Generator) -> tuple[pd.DataFrame | None, str]:
+def _comparison(data: _Joined, fit: LogisticRule, rng: np.random.Generator) -> tuple[pd.DataFrame | None, str]:
     """The comparison, and why there is none or what it lacks."""
+    if isinstance(fit, PenalisedFit):
+        return None, "penalised fits are not compared with other ways to make labels"
     if data.truth is None:
         return None, "no true labels, so no comparison with other ways to make labels"
     known = np.flatnonzero(data.used & ~np.isnan(data.truth))

@@ -137,16 +137,22 @@ class Report(ABC):
 
     def table(self) -> pd.DataFrame:
         """The main numbers: a row each, with the ends of the interval where there is one."""
-        ends = {
-            name: row if isinstance(row, tuple) else (row, np.nan, np.nan)
-            for name, row in {**self.counted, **self._numbers()}.items()
-            if row is not None
+        value, low, high = self.alpha0
+        numbers: dict[str, Any] = {
+            **self.counted,
+            "votes an item": self.counted["votes used"] / self.counted.get("items used", self.counted["items"]),
+            "Krippendorff's alpha": self.agreement,
+            "alpha0": self.alpha0,
+            "correlation of two votes": (1 / (1 + value), 1 / (1 + high), 1 / (1 + low)),
+            **self._numbers(),
         }
+        known = {name: row for name, row in numbers.items() if row is not None}
+        ends = {name: row if isinstance(row, tuple) else (row, np.nan, np.nan) for name, row in known.items()}
         return pd.DataFrame(ends, index=["value", "low", "high"]).T.rename_axis("quantity")
 
     @abstractmethod
     def _numbers(self) -> dict[str, Any]:
-        """Numbers for :meth:`table`."""
+        """Further numbers for :meth:`table`."""
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         """Tables for :meth:`to_dict`."""

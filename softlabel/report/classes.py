@@ -74,10 +74,17 @@ def are_several(votes: pd.DataFrame, labels: "pd.Series[int]", positive: object)
     return True
 
 
+def first(labels: "pd.Series[int]", positive: object) -> "pd.Series[int]":
+    """The labels with the positive one first; an error if it is not among them."""
+    is_other = np.array([not same(label, positive) for label in labels.index], bool)
+    if is_other.all():
+        raise ValueError(f"positive={positive!r} is not among the labels of votes ({listed(labels.index)})")
+    return labels.iloc[np.argsort(is_other, kind="stable")]
+
+
 def rest_of(labels: "pd.Series[int]", positive: object) -> str:
     """A word for all labels but one of them, which is none of them."""
-    if not any(same(label, positive) for label in labels.index):
-        raise ValueError(f"positive={positive!r} is not among the labels of votes ({listed(labels.index)})")
+    first(labels, positive)  # an error if it is none of them
     word = f"not {positive}"
     while word in labels.index:
         word = f"({word})"
@@ -120,9 +127,11 @@ def one_against_the_rest(votes: pd.DataFrame, positive: object, rest: str) -> pd
 def read_classes(
     votes: pd.DataFrame, positive: object, repeats: Literal["first", "keep"]
 ) -> tuple[VoteTable, NDArray[np.intp], "pd.Index[Any]"]:
-    """Votes as codes, the code of each label, and the labels, most frequent first."""
+    """Votes as codes, the code of each label, and the labels, most frequent first; the positive one before them."""
     labels = labels_of(votes)
-    if not are_several(votes, labels, positive):
+    several = are_several(votes, labels, positive)
+    labels = labels if positive is None or labels.empty else first(labels, positive)
+    if not several:
         table = read_votes(votes, labels.index[0] if len(labels) else None, repeats)
         return table, np.where(table.positive, 0, 1), labels.index
     rest = rest_of(labels, labels.index[0])

@@ -14,14 +14,12 @@ from softlabel.validation import listed, same
 
 # Names of columns without capitals, blanks and signs; those of softlabel.tables need no remark.
 ALIASES = {
-    "item": ("itemid", "taskid", "unit", "unitid", "hitid", "assignmenttaskid", "example", "exampleid", "questionid"),
-    "annotator": (
-        *("annotatorid", "workerid", "performer", "assignmentworkerid", "user", "userid", "rater", "raterid", "coder"),
-        *("labeler", "labeller", "labelerid", "labellerid", "completedby"),
-    ),
-    "label": ("answer", "response", "vote", "choice", "annotation", "judgment", "judgement"),
+    "item": "itemid taskid unit unitid hitid assignmenttaskid example exampleid questionid",
+    "annotator": "annotatorid workerid performer assignmentworkerid user userid rater raterid coder labeler labeller "
+    "labelerid labellerid completedby",
+    "label": "answer response vote choice annotation judgment judgement",
 }
-KNOWN = {role: ROLES[role] + aliases for role, aliases in ALIASES.items()}
+KNOWN = {role: {*ROLES[role], *aliases.split()} for role, aliases in ALIASES.items()}
 ANSWERS = re.compile("(?:answer|output)[.:].+", re.IGNORECASE)  # of Mechanical Turk and of Toloka
 TOTALS = re.compile(
     "((n|num|number|count|sum|total)?(of)?(total|sum|all|votes?|voters|annotators|raters|labels|ratings|annotations|answers)"

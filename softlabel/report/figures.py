@@ -14,6 +14,7 @@ from matplotlib.font_manager import findfont, get_font
 
 from softlabel.efficiency import pooled_efficiency
 from softlabel.report.parts import equal_number, shown, wilson
+from softlabel.report.texts import say
 from softlabel.validation import Array
 
 if TYPE_CHECKING:
@@ -64,22 +65,12 @@ def worth(report: "VoteReport") -> Picture:
             top = max(top, 1.1 * min(high_end, 2 * here))
         ax.set(xlabel="votes an item", ylabel="true labels it is worth", ylim=(0, min(grid[-1], top)))
         figure.legend(loc="outside upper left", ncols=2, fontsize=8)
-    dot = (
-        "the worth of an item cannot be told more closely"
-        if unknown
-        else (f"a dot marks these votes, {shown(m)} an item, worth {shown(report.efficiency.value)}")
-    )
+    dot = f"a dot marks these votes, {shown(m)} an item, worth {shown(report.efficiency.value)}"
+    dot = "the worth of an item cannot be told more closely" if unknown else dot
     square = f"; a square what they are worth by true labels, {shown(here)}" if report.worth else ""
-    alt = (
-        f"True labels an item is worth against votes an item from 1 to {grid[-1]:.0f}, where the band goes from "
-        f"{shown(low[-1])} to {shown(high[-1])}; {dot}{square}."
-    )
-    caption = (
-        "What votes on an item are worth if their mean is right, for equal numbers on each item; the dot lies lower where "
-        "numbers are unequal."
-        + (" Square: what the true labels say of these votes, with its interval." if report.worth else "")
-    )
-    return Picture(figure, alt, caption)
+    alt = say("worth, unseen", most=grid[-1], low=shown(low[-1]), high=shown(high[-1]), dot=dot, square=square)
+    truth = " Square: what the true labels say of these votes, with its interval." if report.worth else ""
+    return Picture(figure, alt, say("figure of worth", truth=truth))
 
 
 def reliability(report: "VoteReport") -> Picture:
@@ -98,15 +89,8 @@ def reliability(report: "VoteReport") -> Picture:
         ax.set(xlabel="probability by the features, %", ylabel="share positive, %", xlim=(-3, 103), ylim=(-5, 105))
     gap = float((observed - expected).abs().max())
     also = f" Squares for the true labels of {int(true['items'].sum()):,} items." if len(true) else ""
-    alt = (
-        f"Share of positive votes against the probability by the features in {len(groups)} groups of items, with bars; at "
-        f"most {gap:.0%} apart from the diagonal.{also}"
-    )
-    caption = (
-        "Reliability: where the rule gives a probability of 70%, 70% of the votes should be positive. Groups of items, "
-        "with 95% bars; on the dotted line is right." + (" Squares: the same of true labels." if len(true) else "")
-    )
-    return Picture(figure, alt, caption)
+    alt = say("reliability, unseen", groups=len(groups), gap=gap, truth=also)
+    return Picture(figure, alt, say("reliability", truth=" Squares: the same of true labels." if len(true) else ""))
 
 
 def _bars(ax: Axes, x: "pd.Series[float]", y: "pd.Series[float]", ends: Array, marker: str, color: str, label: str) -> None:
@@ -137,11 +121,7 @@ def histogram(report: "VoteReport") -> Picture:
         ax.set_ylim(0, 1.35 * table.to_numpy().max())
         ax.legend(loc="upper center", ncols=3, fontsize=8)
     off = float((table["expected"] - table["observed"]).abs().max())
-    alt = (
-        f"Bars of the number of items by positive votes, 0 to {table.index[-1]}, beside the model, at most {shown(off)} items "
-        "from it, and beside what independent votes would give."
-    )
-    return Picture(figure, alt, "Items by their positive votes, at the commonest number of votes on an item.")
+    return Picture(figure, say("histogram, unseen", most=table.index[-1], off=shown(off)), say("histogram"))
 
 
 def annotators(frame: pd.DataFrame) -> Picture | None:
@@ -172,14 +152,8 @@ def annotators(frame: pd.DataFrame) -> Picture | None:
         if accused.any():
             figure.legend(loc="outside upper right", ncols=2, fontsize=8)
     few = f" The lowest {MOST_ANNOTATORS - 10} and the highest 10 of {len(frame):,}." if len(frame) > len(shown_rows) else ""
-    alt = (
-        f"A point with a bar for each of {len(shown_rows)} annotators: how far their votes follow the others, from "
-        f"{x.min():.2f} to {x.max():.2f}; {int(accused.sum())} of them marked by a diamond, as something was found.{few}"
-    )
-    caption = (
-        "How each annotator's votes follow what features and the other annotators predict: 1 (line) is like the others, 0 "
-        f"(dots) not at all, below 0 against them. Bars: 95% intervals. Diamonds: something was found.{few}"
-    )
+    alt = say("slopes, unseen", shown=len(x), low=x.min(), high=x.max(), accused=accused.sum(), few=few)
+    caption = say("slopes", few=few)
     if strange:
         caption += f" Names in a script that the figure lacks: {'; '.join(f'({k}) {x}' for k, x in enumerate(strange, 1))}."
     return Picture(figure, alt, caption)
@@ -197,10 +171,5 @@ def doubt(items: pd.DataFrame) -> Picture:
     with _axes(2.6) as (figure, ax):
         ax.hist(values, bins=list(np.arange(0, 101, 5)), color="0.85", edgecolor="0.5")
         ax.set(xlabel="doubt about an item, %", ylabel="items", xlim=(0, max([55.0, *(values + 5)])))
-    alt = (
-        f"Histogram of the doubt about {len(values):,} items: {(values <= 5).mean():.0%} are at most 5%, and "
-        f"{(values > 10).sum():,} items above 10%."
-    )
-    return Picture(
-        figure, alt, "Probability that the likeliest label of an item is wrong, if the model of Dawid and Skene holds."
-    )
+    alt = say("doubt, unseen", items=len(values), sure=(values <= 5).mean(), doubtful=(values > 10).sum())
+    return Picture(figure, alt, say("doubt"))

@@ -13,19 +13,10 @@ import pandas as pd
 from softlabel.report import figures
 from softlabel.report.figures import Picture
 from softlabel.report.parts import BOOK, shown
+from softlabel.report.texts import texts
 
 MOST_ROWS = 50  # of a table on the page
-TITLES = {  # of the chapters that are named
-    "beyond/02_unequal_votes": "Unequal numbers of votes",
-    "beyond/06_correlated_errors": "When errors go together",
-    "beyond/07_small_samples": "How small is too small?",
-    "beyond/08_budget": "How many labellers, how many items?",
-    "beyond/10_real_votes": "Do real votes obey the formula?",
-    "paper/03_group_labels": "From one label to the votes of a group",
-    "paper/05_relative_efficiency": "What votes are worth to the rule",
-    "practice/labellers": "Who votes how",
-    "practice/reading_report": "Reading a report",
-}
+TITLES = texts()["chapters"]
 LINK = re.compile(re.escape(BOOK) + r"([a-z0-9_/]+)\.html(?:#[a-z-]+)?")
 
 

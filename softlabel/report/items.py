@@ -56,9 +56,7 @@ def describe(counts: Array, tau: Array, alpha0: Interval, index: "pd.Index[Any]"
     total = min(alpha0.value, LARGEST) + counts.sum(axis=1)
     yes, most = given_votes(counts, tau, alpha0.value)[:, 0], majority(counts, tau, alpha0.value)
     doubt, gain = np.minimum(most, 1 - most), gain_of_a_vote(counts, tau, alpha0.value)
-    order = np.lexsort((-doubt, -np.round(gain, 12)))
-    rank = np.empty(len(yes))
-    rank[order] = np.arange(1, len(yes) + 1)
+    rank = np.argsort(np.lexsort((-doubt, -np.round(gain, 12)))) + 1.0
     differ = 2 * yes * (1 - yes) * total / (total + 1)
     return pd.DataFrame(
         columns | {"given votes": yes, "most": most, "doubt": doubt, "disagreement": differ, "relabel": rank}, index=index

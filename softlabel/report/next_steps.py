@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from softlabel.labellers import Finding
-from softlabel.report.parts import BOOK, CHAPTER, shown
-from softlabel.report.texts import texts
+from softlabel.report.parts import CHAPTER, shown
+from softlabel.report.texts import say, texts
 from softlabel.validation import listed
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ MEND_FIRST |= {"vote as feature", "consensus as feature", "feature of one"}
 
 def next_steps(report: "VoteReport") -> str:
     if "no sign" in report.kinds:
-        return str(texts()["buy nothing"])
+        return say("buy nothing")
     steps = list(report.remedies[:2])
     if not report.trusted:
         return " ".join([*steps, "Then make the report again; until then there is no advice to buy anything."])
     if report.worth:
         steps.append(f"Make one rule of votes and true labels: fit_votes_and_truth. {CHAPTER}#one-rule")
     elif not report.truth:
-        steps.append(texts()["ask"])
+        steps.append(say("ask"))
     return " ".join([*steps, _buy(report)])
 
 
@@ -49,11 +49,7 @@ def if_drawn(report: "VoteReport") -> str:
 
 def no_advice(report: "VoteReport") -> str:
     """Why there is none, of a table that may be trusted."""
-    why = (
-        "their gains rest on a logistic regression, which the votes do not follow"
-        if report.mean_doubted
-        else f"true labels show{if_drawn(report)} that the mean of the votes is wrong, and no number of votes mends that"
-    )
+    why = say("advice, doubted") if report.mean_doubted else say("advice, refuted", drawn=if_drawn(report))
     return f"There is no advice to buy votes or items: {why}."
 
 
@@ -76,23 +72,13 @@ def remedies(report: "VoteReport") -> tuple[str, ...]:
     """What costs nothing, gravest first."""
     found = []
     if report.separation != "none":
-        found.append(
-            "Leave out features that were made of votes; if none was, leave out those that separate (or merge them with "
-            "others), or get more items."
-        )
+        found.append(say("separated"))
     if report.inverted:
-        found.append(
-            "Look at some items with a true label: are labels of one kind reversed, or is the positive class the wrong one?"
-        )
+        found.append(say("look at truths"))
     found += mend(report.found)
     if report.use_weights:
         gain = report.gain_of_weights
         ends = "" if report.alpha0_lacks else f" ({gain.low:.0%} to {gain.high:.0%})"
         worth = shown(report.weighted.value) if report.alpha0_lacks else report.weighted
-        found.append(
-            f"Weigh items by 1 / phi, for nothing: as their numbers of votes differ so much, that adds {gain.value:.0%}{ends} "
-            f"of information. An item is then worth {worth} true labels, if the mean of the votes is right. "
-            "fit_dirichlet_multinomial has such weights built in; for other programs they are a column of items. "
-            f"{BOOK}beyond/02_unequal_votes.html"
-        )
+        found.append(say("weigh", gain=f"{gain.value:.0%}{ends}", worth=worth))
     return tuple(found)

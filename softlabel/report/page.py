@@ -9,17 +9,8 @@ import pandas as pd
 from softlabel.report import figures
 from softlabel.report.html import estimates, figure, in_percents, linked, listing, note, table
 from softlabel.report.next_steps import no_advice
-from softlabel.report.parts import (
-    BOOK,
-    QUESTIONS,
-    Interval,
-    equal_number,
-    equal_number_in_words,
-    p_value,
-    shown,
-    to_decimals,
-)
-from softlabel.report.texts import resource, texts
+from softlabel.report.parts import BOOK, QUESTIONS, Interval, equal_number, equal_number_in_words, p_value, shown, to_decimals
+from softlabel.report.texts import resource, say
 from softlabel.validation import several
 
 if TYPE_CHECKING:
@@ -84,20 +75,14 @@ def _of_agreement(report: "AgreementReport") -> dict[str, str]:
     """Sections of votes without features."""
     first = report.items.sort_values("relabel").head(FIRST)
     first = first[[c for c in first if c not in ("votes", "relabel") and not str(c).startswith("Dawid-Skene")]]
-    confusion = report.confusion.reset_index()
-    confusion.index = pd.Index(confusion.pop("annotator"), name="annotator")
-    return {
-        "Items to look at again": note(texts()["items by Dawid and Skene"])
-        + figure(figures.doubt(report.items))
-        + table(in_percents(first, ["doubt", "next vote"]), "Items in most doubt")
-        if report.compared
-        else note("With one vote an item nothing tells which of them are in doubt."),
-        "Annotators": _annotators(report)
-        + table(
-            in_percents(confusion, report.labels),
-            "How often each annotator gives each label (columns) to items of each class, by the model of Dawid and Skene",
-        ),
-    }
+    confusion = report.confusion.reset_index("class")
+    doubt = note("With one vote an item nothing tells which of them are in doubt.")
+    if report.compared:
+        doubt = note(say("items by Dawid and Skene")) + figure(figures.doubt(report.items))
+        doubt += table(in_percents(first, ["doubt", "next vote"]), "Items in most doubt")
+    how = "How often each annotator gives each label (columns) to items of each class, by the model of Dawid and Skene"
+    annotators = _annotators(report) + table(in_percents(confusion, report.labels), how)
+    return {"Items to look at again": doubt, "Annotators": annotators}
 
 
 def _counts(report: "Report") -> str:
@@ -134,19 +119,13 @@ def _next(report: "VoteReport") -> str:
         report.spending.map(lambda x: "unknown" if np.isnan(x) else f"{x:,.1%}"),
         f"Gain of information by the price of one more vote on each item, {given}; {prices}",
     )
-    prices_are = (
-        "These prices are assumed; say what an item, a vote and a true label really cost (cost_item, cost_vote, cost_truth)."
-        if report.cost_item == report.cost_vote == 1
-        else "With other prices the answer is another (cost_item, cost_vote, cost_truth)."
-    )
+    prices_are = say("prices assumed" if report.cost_item == report.cost_vote == 1 else "prices given")
     prices_are += " True labels are at most those of the items that have none." if report.cost_truth is not None else ""
     best = report.best_votes
-    number = f"{shown(best.low)} to {shown(best.high)}" if report.alpha0_lacks else f"{shown(best.value)} ({best.ends()})"
+    number = f"{shown(best.low)} to {shown(best.high)}" if report.alpha0_lacks else str(best)
     some = f"some {report.min_items:,} items, ten of the rarer class for each coefficient"
     needs = f"it needs {some}" if report.affordable else f"the money is not enough for {some}"
-    afresh = f"A study that starts afresh with the same money does best with {number} votes an item; {needs}."
-    afresh += f" {BOOK}beyond/08_budget.html"
-    return free + spent + note(prices_are) + note(afresh)
+    return free + spent + note(prices_are) + note(say("afresh", number=number, needs=needs))
 
 
 def _worth(report: "VoteReport") -> str:
@@ -157,20 +136,15 @@ def _worth(report: "VoteReport") -> str:
         "the same with weights 1 / phi": _in_two(report.weighted, lacks),
         "true labels that all votes are worth": _in_two(report.promised, lacks),
     }
-    out = _by_truth(report) + note(texts()["alpha0"])
+    out = _by_truth(report) + note(say("alpha0"))
     out += estimates(rows, f"If the mean of the votes is right: with {100 * report.level:g}% intervals")
     if lacks:
         out += note(f"No interval can be had for alpha0, because {lacks}. {BOOK}beyond/07_small_samples.html")
     if np.isfinite(report.efficiency_direct):
-        out += note(
-            "The scatter of the votes alone, without any model of it, makes an item worth this many "
-            f"true labels: {shown(report.efficiency_direct)}."
-        )
+        out += note(say("scatter alone", value=shown(report.efficiency_direct)))
     if report.overdispersion is not None:
         statistic, p = report.overdispersion
-        out += note(
-            f"Test that votes on an item are independent, given the features: statistic {shown(statistic)}, {p_value(p)}."
-        )
+        out += note(say("independence", statistic=shown(statistic), p=p_value(p)))
     return out + figure(figures.worth(report))
 
 
@@ -187,7 +161,7 @@ def _by_truth(report: "VoteReport") -> str:
     if len(report.fit.coef) == 2:
         rows["tilt (right: 0)"] = "0", "one feature"
     caption = f"By {several(worth.n_truths, 'true label')}, with {100 * report.level:g}% intervals"
-    return estimates(rows, caption) + note(texts()["lean, scale and tilt"])
+    return estimates(rows, caption) + note(say("lean, scale and tilt"))
 
 
 def _items(report: "VoteReport") -> str:
@@ -200,7 +174,7 @@ def _items(report: "VoteReport") -> str:
     contested = by_need[FIRST:].sort_values("disagreement", ascending=False, kind="stable")
     chances = columns[2:]
     return (
-        note(texts()["items"])
+        note(say("items"))
         + table(in_percents(by_need.head(FIRST), chances), "Label these again first: one more vote tells most about them")
         + table(in_percents(contested.head(FIRST), chances), "The most contested of the others: annotators are divided")
     )
@@ -217,28 +191,16 @@ def _annotators(report: "Report") -> str:
     shares = ["positive", "positive of all", "agreement", "agreement of all", "accuracy"]
     frame = frame.sort_values(["finding", "slope"], ascending=[False, True], kind="stable")
     shown_columns = frame[[c for c in ("finding", "votes", *shares, "slope") if c in frame]].round({"slope": 2})
-    return (
-        out
-        + table(in_percents(shown_columns, shares), "Annotators, those first of whom something was found")
-        + note(texts()["annotators"])
-    )
+    caption = "Annotators, those first of whom something was found"
+    return out + table(in_percents(shown_columns, shares), caption) + note(say("annotators"))
 
 
 def _fit(report: "VoteReport") -> str:
     fit = report.goodness_of_fit
-    return (
-        figure(figures.reliability(report))
-        + note(
-            f"Observed against expected votes in {len(fit.calibration)} groups of items: statistic {shown(fit.statistic)} on "
-            f"{several(fit.df, 'degree')} of freedom, {p_value(fit.pvalue)}: the chance of such differences if the rule is "
-            "right."
-        )
-        + figure(figures.histogram(report))
-        + note(
-            f"In the 95% band of the model lie {fit.share_in_band:.1%} of the items; the band holds at least 95%, because "
-            "votes are whole numbers."
-        )
-    )
+    statistic, df, p = shown(fit.statistic), several(fit.df, "degree"), p_value(fit.pvalue)
+    groups = note(say("groups", groups=len(fit.calibration), statistic=statistic, df=df, p=p))
+    band = note(say("band", share=fit.share_in_band))
+    return figure(figures.reliability(report)) + groups + figure(figures.histogram(report)) + band
 
 
 def _coefficients(report: "VoteReport") -> str:
@@ -248,24 +210,14 @@ def _coefficients(report: "VoteReport") -> str:
         return table(few, f"The largest of {len(report.coefficients):,} coefficients, shrunk by a penalty") + note(
             "Without errors and intervals: those of a penalised fit hold nothing."
         )
-    change = f"Change of the log-odds of {report.positive!r} for one unit of a feature"
-    log_odds = "Log-odds: 0 is a probability of one half, 1 of 73%, 2 of 88%."
+    over = "over items and annotators" if "t" in report.coefficients else "over items"
+    how, name = f"with errors {over}", f"coefficients {over}"
     if report.separation != "none":
-        return table(report.coefficients, f"{change}, by Firth's method") + note(
-            f"{log_odds} {texts()['coefficients by Firth']}"
-        )
-    two_way = "t" in report.coefficients
-    over = "over items and annotators" if two_way else "over items"
-    others = (
-        "They hold for these annotators as a sample of others like them; with few, that is known roughly."
-        if two_way
-        else "They say nothing about annotators other than these."
-    )
-    return table(report.coefficients, f"{change}, with errors {over}") + note(
-        f"{log_odds} Errors and intervals are {over}. {others} {BOOK}beyond/06_correlated_errors.html"
-    )
+        how, name = "by Firth's method", "coefficients by Firth"
+    caption = f"Change of the log-odds of {report.positive!r} for one unit of a feature, {how}"
+    return table(report.coefficients, caption) + note(say(name))
 
 
 def _comparison(comparison: pd.DataFrame) -> str:
     caption = "Logistic rules trained on each kind of label, judged by the truth of items held out"
-    return table(comparison, caption) + note(texts()["comparison"])
+    return table(comparison, caption) + note(say("comparison"))

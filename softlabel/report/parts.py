@@ -176,14 +176,14 @@ def overdispersion(
     if counts.sum(axis=1).max() < 2:
         return Interval(np.nan, 0.0, np.inf), None, "no item has two votes"
     value, rarer, q = estimate_alpha0(counts, tau).alpha0, rarer_items(counts), len(fit.coef)
+    alone = Interval(value, 0.0, np.inf)
     if not isinstance(fit, LogisticFit):
-        return Interval(value, 0.0, np.inf), None, f"the fit of {q} coefficients is penalised, and its errors are not known"
+        return alone, None, f"the fit of {q} coefficients is penalised, and its errors are not known"
     test = overdispersion_test(counts, tau)
     if fit.separation != "none":
-        return Interval(value, 0.0, np.inf), test, "the features separate the votes"
+        return alone, test, "the features separate the votes"
     if rarer < FEWEST * q:
-        few = f"the rarer class has {items_worth(rarer)} of votes, fewer than {FEWEST} for each coefficient"
-        return Interval(value, 0.0, np.inf), test, few
+        return alone, test, f"the rarer class has {items_worth(rarer)} of votes, fewer than {FEWEST} for each coefficient"
     return Interval(value, *alpha0_interval(counts, tau, X=X, level=level)), test, ""
 
 

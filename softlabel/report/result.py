@@ -239,12 +239,7 @@ class VoteReport(Report):
         return (*super().set_aside, *words.set_aside(self))
 
     def _numbers(self) -> dict[str, Any]:
-        value, low, high = self.alpha0
         numbers: dict[str, Any] = {
-            "votes an item": self.counted["votes used"] / self.counted["items used"],
-            "Krippendorff's alpha": self.agreement,
-            "alpha0": self.alpha0,
-            "correlation of two votes": (1 / (1 + value), 1 / (1 + high), 1 / (1 + low)),
             "overdispersion, p-value": self.overdispersion.pvalue if self.overdispersion else np.nan,
             "true labels an item is worth, if the mean is right": self.efficiency,
             "the same, with weights": self.weighted,

@@ -1,4 +1,4 @@
-"""Texts of reports in which no number stands, from ``texts.yml``, and what a page is made of."""
+"""Texts of reports, from ``texts.yml``, and what a page is made of."""
 
 from functools import cache
 from importlib.resources import files
@@ -14,8 +14,13 @@ def resource(name: str) -> str:
 
 @cache
 def texts() -> dict[str, Any]:
-    """By their names; those of ``mend`` are by kind of finding, with names of annotators and features to be filled in."""
+    """By their names; those of ``mend`` are by kind of finding."""
     import yaml  # takes a while, and only reports need it
 
     table: dict[str, Any] = yaml.safe_load(resource("texts.yml").replace("{BOOK}", BOOK))
     return table
+
+
+def say(name: str, **fields: object) -> str:
+    """A text, its fields filled in."""
+    return str(texts()[name]).format(**fields)

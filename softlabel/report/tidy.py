@@ -292,10 +292,7 @@ def _from_counts(source: Source, frame: pd.DataFrame, item: Hashable, columns: l
             f"votes, {place} is {listed(frame[columns[column]].iloc[[row]])}: numbers of votes must be whole, and 0 for none"
         )
     must_be_labels(columns, times)
-    each = times.astype(int).ravel()
-    long = {"item": rows, "line": frame.index}
-    cells = {name: np.repeat(np.repeat(np.asarray(values), len(columns)), each) for name, values in long.items()}
-    label = np.repeat(np.tile(np.array(columns, object), len(frame)), each)
-    index = pd.Index(cells.pop("line"), name=frame.index.name)
-    source.frame = pd.DataFrame(cells | {"annotator": UNKNOWN, "label": label}, index=index)
+    row, column = np.divmod(np.repeat(np.arange(times.size), times.astype(int).ravel()), len(columns))
+    long = {"item": np.asarray(rows)[row], "annotator": UNKNOWN, "label": np.array(columns, object)[column]}
+    source.frame = pd.DataFrame(long, index=frame.index[row])
     source.notes.append("Votes came counted, so that nothing can be said of annotators.")

@@ -15,10 +15,10 @@ from softlabel.report.base import Report, counted
 from softlabel.report.classes import read_classes, with_pseudonyms
 from softlabel.report.items import given_votes
 from softlabel.report.next_steps import MEND_FIRST, mend
-from softlabel.report.parts import BOOK, Headline, p_value, shown
-from softlabel.report.texts import texts
+from softlabel.report.parts import Headline, p_value, shown
+from softlabel.report.texts import say
 from softlabel.report.tidy import Tables
-from softlabel.validation import Array, listed, same, several
+from softlabel.validation import Array, listed, several
 
 OF_FINDINGS = ["finding", "slope", "slope error", "lean", "lean error"]  # columns, of each annotator
 FEW_VOTES = 20  # of an annotator, for each class, below which a confusion matrix is mostly chance
@@ -57,38 +57,23 @@ class AgreementReport(Report):
 
     @cached_property
     def headline(self) -> Headline:
-        return Headline(self._use(), self._worth(), self._next())
+        return Headline(self._use(), say("worth of agreement"), self._next())
 
     def _use(self) -> str:
         if "no sign" in self.kinds:
             (chance,) = (f.pvalue for f in self.found if f.kind == "no sign")
             alpha = f"Krippendorff's alpha {shown(self.agreement.value)}, " if self.agreement else ""
-            return (
-                "No: there is no sign that the labels mean anything, as annotators are not shown to agree more than by chance "
-                f"({alpha}{p_value(chance)})."
-            )
+            return say("no sign", chance=f"{alpha}{p_value(chance)}")
         grave = [f.text for f in self.found if f.kind in MEND_FIRST]
         agree = words.agreeing(self.agreement, self.agreement_lacks, self.level)
         return f"Not as they are. {grave[0]}" if grave else f"{agree} Votes cannot tell whether they are right."
 
-    def _worth(self) -> str:
-        return (
-            "That takes features: worth is what votes teach a rule. Agreement is no worth, as annotators may agree on what is "
-            f"wrong. {BOOK}beyond/10_real_votes.html"
-        )
-
     def _next(self) -> str:
         if "no sign" in self.kinds:
-            return str(texts()["buy nothing"])
+            return say("buy nothing")
         doubtful = self.items[(self.items["doubt"] > 0.1) & self.compared].sort_values("relabel").index
-        first = " ".join(self.remedies[:2])
-        again = (
-            f"Have those items labelled again first of which the model is least sure ({len(doubtful):,} with a doubt above "
-            f"10%: {listed(doubtful)}), and some 50, drawn at random, or all, by somebody who knows (choose_for_truth)."
-            if len(doubtful)
-            else "Have some 50 items, drawn at random, or all, labelled by somebody who knows (choose_for_truth)."
-        )
-        return f"{first} {again}".strip()
+        again = say("label again", doubtful=len(doubtful), listed=listed(doubtful)) if len(doubtful) else say("label some")
+        return " ".join([*self.remedies[:2], again])
 
     @property
     def compared(self) -> bool:
@@ -104,17 +89,11 @@ class AgreementReport(Report):
     def details(self) -> tuple[str, ...]:
         votes, n, k = self.counted["votes used"], self.counted["items"], len(self.annotators)
         shares = ", ".join(f"{label!r} {share:.1%}" for label, share in zip(self.labels, self.shares))
-        said = [
-            f"{several(n, 'item')} with {several(votes, 'vote')}, {shown(votes / n)} an item, of "
-            f"{several(k, 'annotator')}; of {several(len(self.labels), 'label')}: {shares}. Intervals have level "
-            f"{100 * self.level:g}%."
-        ]
+        used = f"{several(n, 'item')} with {several(votes, 'vote')}, {shown(votes / n)} an item, of {several(k, 'annotator')}"
+        said = [f"{used}; of {several(len(self.labels), 'label')}: {shares}. Intervals have level {100 * self.level:g}%."]
         if not np.isnan(self.alpha0.value):
             ends = f"no interval, because {self.alpha0_lacks}" if self.alpha0_lacks else self.alpha0.ends()
-            said.append(
-                f"alpha0 is {shown(self.alpha0.value)} ({ends}). Without features it says how far items differ at all: two "
-                "votes on an item have the correlation 1 / (1 + alpha0)."
-            )
+            said.append(say("alpha0 without features", value=shown(self.alpha0.value), ends=ends))
         return tuple(said)
 
     @cached_property
@@ -122,11 +101,8 @@ class AgreementReport(Report):
         found = [finding.text for finding in self.found]
         few = self.annotators["votes"] < FEW_VOTES * len(self.labels)
         if few.any():
-            found.append(
-                f"{few.sum():,} of {several(len(few), 'annotator')} gave fewer than {FEW_VOTES} votes for each class "
-                f"({listed(few.index[few])}): what the model of Dawid and Skene believes of them is mostly chance, and its "
-                "probabilities are too sure."
-            )
+            annotators, names = several(len(few), "annotator"), listed(few.index[few])
+            found.append(say("few votes", few=few.sum(), annotators=annotators, least=FEW_VOTES, listed=names))
         return tuple(found)
 
     @cached_property
@@ -137,24 +113,19 @@ class AgreementReport(Report):
 
     @property
     def methods(self) -> str:
-        interval = "" if self.agreement_lacks else ", its interval from 2,000 resamples of items"
-        return (
-            f"We analysed {several(self.counted['votes used'], 'vote')} of {several(len(self.annotators), 'annotator')} for "
-            f"{several(len(self.labels), 'label')} on {several(self.counted['items'], 'item')} with softlabel "
-            f"{self.made['version']} (seed {self.made['seed']}). "
-            f"Agreement is Krippendorff's alpha{interval}. alpha0 is that of the Dirichlet-multinomial with the same "
-            "shares for all items. Posterior probabilities of items are those of the model of Dawid and Skene (1979), by "
-            f"100 steps of the EM algorithm. Intervals have level {100 * self.level:g}%."
+        return say(
+            "methods of agreement",
+            votes=several(self.counted["votes used"], "vote"),
+            annotators=several(len(self.annotators), "annotator"),
+            labels=several(len(self.labels), "label"),
+            items=several(self.counted["items"], "item"),
+            interval="" if self.agreement_lacks else ", its interval from 2,000 resamples of items",
+            level=100 * self.level,
+            **self.made,
         )
 
     def _numbers(self) -> dict[str, Any]:
-        return {
-            "votes an item": self.counted["votes used"] / self.counted["items"],
-            "Krippendorff's alpha": self.agreement,
-            "alpha0": self.alpha0,
-            "correlation of two votes": tuple(1 / (1 + self.alpha0[k]) for k in (0, 2, 1)),
-            **{f"share of {label}": share for label, share in zip(self.labels, self.shares)},
-        }
+        return {f"share of {label}": share for label, share in zip(self.labels, self.shares)}
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         return {**super()._tables(), "confusion": self.confusion.reset_index(names=["annotator", "class"])}
@@ -164,16 +135,8 @@ def analyse_agreement(tables: Tables, pseudonyms: bool, rng: np.random.Generator
     """:func:`analyse_votes` without features; ``common`` are fields of the report that are known."""
     if not tables.annotators_known:
         raise ValueError("count_columns needs features: who gave which vote is not known, and agreement alone says little")
-    positive = tables.positive
-    table, code, labels = read_classes(tables.votes, positive, common["repeats"])
-    order = np.arange(len(labels))
-    if positive is not None:
-        is_positive = np.array([same(label, positive) for label in labels], bool)
-        if not is_positive.any():
-            raise ValueError(f"positive={positive!r} is not among the labels of votes ({listed(labels)})")
-        order = np.argsort(~is_positive, kind="stable")
-    names: list[Any] = labels[order].tolist()
-    code = np.argsort(order)[code]
+    table, code, labels = read_classes(tables.votes, tables.positive, common["repeats"])
+    names: list[Any] = labels.tolist()
     table = with_pseudonyms(table) if pseudonyms else table
     n, g = len(table.items), max(len(names), 2)
     counts = np.bincount(table.item * g + code, minlength=n * g).reshape(n, g).astype(float)
@@ -198,7 +161,7 @@ def analyse_agreement(tables: Tables, pseudonyms: bool, rng: np.random.Generator
         agreement_lacks=why,
         alpha0=alpha0,
         alpha0_lacks=lacks,
-        positive=positive,
+        positive=tables.positive,
         labels=names,
         shares=shares,
         confusion=_confusion(model.confusion, table.annotators, names),

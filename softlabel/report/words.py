@@ -7,8 +7,8 @@ import numpy as np
 from softlabel.overdispersion import FEWEST, rarer_items
 from softlabel.report import parts
 from softlabel.report.next_steps import MEND_FIRST, if_drawn, next_steps
-from softlabel.report.parts import CHAPTER, Headline, Interval, in_percent, items_worth, p_value, shown
-from softlabel.report.texts import texts
+from softlabel.report.parts import Headline, Interval, in_percent, items_worth, p_value, shown
+from softlabel.report.texts import say
 from softlabel.validation import listed, several
 from softlabel.worth import WorthOfVotes
 
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 SMALL_P = 0.01  # below which a test is worth a warning
 FEW = 10  # items of the rarer class for each coefficient
 MANY = 400  # true labels; with fewer a false promise is often not refuted
-TELL = (
-    "Some 50 true labels of items drawn at random tell how often the rule from the votes is wrong; to refute a worth that "
-    f"was false took from 50 to more than {MANY} of them on four sets of real votes. Even they give no sharp worth. "
-    f"{CHAPTER}#few-truths"
-)
 
 
 def headline(report: "VoteReport") -> Headline:
@@ -35,12 +30,10 @@ def agreeing(agreement: Interval | None, lacks: str, level: float) -> str:
     if agreement is None:
         return f"Whether annotators agree cannot be told: {lacks}."
     ends = f"no interval: {lacks}" if lacks else f"{shown(agreement.low)} to {shown(agreement.high)}"
-    beyond = (
-        "Annotators are not shown to agree more than by chance"
-        if lacks or agreement.low <= 0
-        else "Annotators agree more than by chance"
+    do = "are not shown to agree" if lacks or agreement.low <= 0 else "agree"
+    return (
+        f"Annotators {do} more than by chance (Krippendorff's alpha {shown(agreement.value)}, {ends}; 0 is chance, 1 always)."
     )
-    return f"{beyond} (Krippendorff's alpha {shown(agreement.value)}, {ends}; 0 is chance, 1 always)."
 
 
 def _use(report: "VoteReport") -> str:
@@ -51,26 +44,21 @@ def _use(report: "VoteReport") -> str:
         text = next(f.text for f in report.found if f.kind == "no sign")
         return f"No: t{text.partition(':')[0][1:]}."
     if report.inverted:
-        return f"Not as they are. {texts()['inverted']}"
+        return f"Not as they are. {say('inverted')}"
     agree = agreeing(report.agreement, report.agreement_lacks, report.level)
     if not report.trusted:
         grave = next(f.text for f in report.found if f.kind in MEND_FIRST)
         return f"Not as they are. {grave}"
     if report.worth:
-        wrong = (
-            f"By {several(report.worth.n_truths, 'true label')}{if_drawn(report) or ','} the rule from the votes is wrong on "
-            f"{in_percent(report.worth.error)} of new items."
-        )
+        error = in_percent(report.worth.error)
+        wrong = f"By {_truths(report.worth, report)} the rule from the votes is wrong on {error} of new items."
         if report.differs or report.refuted:
             return f"Only together with true labels: these show{if_drawn(report)} that the mean of the votes is wrong. {wrong}"
         return f"{wrong} {agree}"
     if report.truth:
         return f"{_counted_error(report)} {agree}"
     if report.mean_doubted:
-        return (
-            f"{agree} But the votes do not follow a logistic regression: annotators guess, or see what the features do not. "
-            "Only true labels tell which."
-        )
+        return f"{agree} {say('mean doubted')}"
     return f"{agree} Votes cannot tell whether their mean is right."
 
 
@@ -82,16 +70,18 @@ def _counted_error(report: "VoteReport") -> str:
     return f"On {several(truth.n_items, 'item')} with a true label the rule is wrong on {wrong}."
 
 
+def _truths(worth: WorthOfVotes, report: "VoteReport") -> str:
+    return f"{several(worth.n_truths, 'true label')}{if_drawn(report) or ','}"
+
+
 def if_right(report: "VoteReport", verb: str = "are") -> str:
     """What the votes are worth if their mean is right: with an interval, or between bounds."""
     if np.isnan(report.alpha0.value):
         return f"votes {verb} worth one true label each"
     if report.alpha0_lacks:
-        (_, low, high), n = report.efficiency, len(report.used)
-        return (
-            f"the votes on an item {verb} worth somewhere from {shown(low)} to {shown(high)} true labels, all votes "
-            f"{shown(n * low)} to {shown(n * high)}; no closer interval can be had, because {report.alpha0_lacks}"
-        )
+        (_, *item), n = report.efficiency, len(report.used)
+        each, all_votes = (f"{shown(low)} to {shown(high)}" for low, high in (item, [n * end for end in item]))
+        return say("worth between bounds", verb=verb, each=each, all_votes=all_votes, why=report.alpha0_lacks)
     return f"the votes on an item {verb} worth {report.efficiency} true labels, all votes {report.promised}"
 
 
@@ -104,43 +94,33 @@ def _worth(report: "VoteReport") -> str:
         return "That cannot be told before the table has been mended: the numbers below count every vote as it is."
     if not report.worth:
         guessed = " If annotators guess, alpha0 is too high, and so is this." if report.mean_doubted else ""
-        return f"If the mean of the votes is right, {if_right(report)}. {texts()['on real data']}{guessed}"
+        return f"If the mean of the votes is right, {if_right(report)}. {say('on real data')}{guessed}"
     worth = report.worth
     number = parts.equal_number_in_words(worth, len(report.fit.coef))
     if "no sign" in report.kinds:
-        by = f"{several(worth.n_truths, 'true label')}{if_drawn(report) or ','}"
-        return f"Nothing that votes can show. By {by} all votes are worth {number} of these."
+        return f"Nothing that votes can show. By {_truths(worth, report)} all votes are worth {number} of these."
     few = "; so few often could not" if worth.n_truths < MANY else ""
     told = "rule out so much" if report.refuted else f"do not rule out so much{few}"
     told += ", if one sets the reservations aside" if report.refuted and worth.reservations else ""
-    return (
-        f"All votes are worth {number} true labels. If the mean of the votes were right, {if_right(report, 'would be')}: the "
-        f"true labels{if_drawn(report)} {told}."
-    )
+    return say("worth by truth", number=number, if_right=if_right(report, "would be"), drawn=if_drawn(report), told=told)
 
 
 def details(report: "VoteReport") -> tuple[str, ...]:
     """More findings in words."""
     n, votes, k = report.counted["items used"], report.counted["votes used"], len(report.annotators)
     of = f", of {several(k, 'annotator')}" if k else ""
-    said = [
-        f"Used: {several(n, 'item')} with {several(votes, 'vote')}, {shown(votes / n)} an item{of}. Intervals have level "
-        f"{100 * report.level:g}%."
-    ]
+    used = f"Used: {several(n, 'item')} with {several(votes, 'vote')}, {shown(votes / n)} an item{of}."
+    said = [f"{used} Intervals have level {100 * report.level:g}%."]
     if report.classes:
         said.append(report.classes)
     if report.worth and report.separation == "none":
         said += _lean_and_floor(report, report.worth)
     elif report.trusted and not report.truth:
-        said.append(TELL)
+        said.append(say("few truths", many=MANY))
     if "no sign" not in report.kinds:
         said += _alpha0_and_items(report)
     if report.penalised:
-        said.append(
-            f"There are {len(report.fit.coef)} coefficients and {items_worth(_rarer(report))} of votes for the rarer "
-            "class: the fit has a ridge penalty, chosen by cross-validation, and each item's posterior is by the rule from "
-            "other items. Coefficients have no intervals: what a penalty does to them no standard error tells."
-        )
+        said.append(say("penalised", q=len(report.fit.coef), rarer=items_worth(_rarer(report))))
     return tuple(said)
 
 
@@ -149,10 +129,7 @@ def _alpha0_and_items(report: "VoteReport") -> list[str]:
         return ["No item has two votes, so alpha0 cannot be known."]
     used, said = report.used, []
     if report.alpha0_lacks:
-        said.append(
-            "How far votes on an item hang together beyond the features cannot be told: the best guess of alpha0 is "
-            f"{shown(report.alpha0.value)}, but no interval can be had, because {report.alpha0_lacks}."
-        )
+        said.append(say("guess of alpha0", value=shown(report.alpha0.value), why=report.alpha0_lacks))
     else:
         shown_to = report.overdispersion is not None and report.overdispersion.pvalue < 0.05
         hang = "hang together" if shown_to else "are not shown to hang together"
@@ -160,10 +137,7 @@ def _alpha0_and_items(report: "VoteReport") -> list[str]:
     if used["doubt"].notna().all():
         unsure = int((used["doubt"] > 0.1).sum())
         crossed = int(((used["given votes"] > 0.5) != (used["posterior"] > 0.5)).sum())
-        said.append(
-            f"On {unsure:,} of the items it is open, with a doubt of more than one in ten, what most of ever more votes would "
-            f"say; on {crossed:,}, votes and features together say something else than the features alone."
-        )
+        said.append(say("unsure and crossed", unsure=unsure, crossed=crossed))
     return said
 
 
@@ -194,40 +168,25 @@ def warnings(report: "VoteReport") -> tuple[str, ...]:
     """Reasons not to believe a number, gravest first."""
     found, q, rarer = [], len(report.fit.coef), _rarer(report)
     if report.separation != "none":
-        found.append(
-            f"{report.separation.capitalize()} separation: {report.separated}, so no maximum likelihood estimate exists. All "
-            f"numbers rest on Firth's penalised fit{' and say little' * (report.separation == 'complete')}."
-        )
+        little = " and say little" * (report.separation == "complete")
+        found.append(say("separation", kind=report.separation.capitalize(), separated=report.separated, little=little))
     if report.inverted:
-        found.append(texts()["inverted"])
+        found.append(say("inverted"))
     found += [finding.text for finding in report.found]
     if not report.fit.converged:
         found.append("The fit did not converge.")
     if report.truth and report.differs:
-        found.append(
-            f"The true labels do not have the direction of the votes' coefficients ({p_value(report.truth.pvalue)}). That "
-            f"shows{if_drawn(report)} that the mean of the votes leans or is tilted, and no number of votes mends that."
-        )
+        found.append(say("differs", p=p_value(report.truth.pvalue), drawn=if_drawn(report)))
     if report.truth and report.unlike < SMALL_P:
-        found.append(
-            f"The items with a true label are unlike the others, by posterior or votes ({p_value(report.unlike)}). What is "
-            "said by true labels holds for items drawn at random, each with the same chance."
-        )
+        found.append(say("unlike", p=p_value(report.unlike)))
     if report.worth:
         found.extend(f"What true labels say is less certain than it looks: {text}." for text in report.worth.reservations)
     if report.truth and report.truth.lacks:
         found.append(f"Whether true labels and votes have the same coefficients was not tested, because {report.truth.lacks}.")
     if rarer < FEW * q and not report.penalised:
-        found.append(
-            f"Few items: {items_worth(rarer)} of votes for the rarer class and {q} coefficients. Below {FEW} for "
-            "each coefficient, standard errors are too small and alpha0 tends to be too high; its interval allows for "
-            f"that, less and less well, and below {FEWEST} none is given."
-        )
+        found.append(say("few items", rarer=items_worth(rarer), q=q, few=FEW, fewest=FEWEST))
     if report.goodness_of_fit.pvalue < SMALL_P:
-        found.append(
-            f"The votes do not follow the fitted posterior ({p_value(report.goodness_of_fit.pvalue)}): a feature may be "
-            "missing, or enter in another form, and alpha0 is then too low; or some votes are guesses, and it is too high."
-        )
+        found.append(say("bad fit", p=p_value(report.goodness_of_fit.pvalue)))
     return tuple(found)
 
 
@@ -253,37 +212,21 @@ def methods(report: "VoteReport") -> str:
     of = f" of {several(k, 'annotator')}" if k else ""
     annotators = " and annotators (Cameron, Gelbach and Miller, 2011)" if "t" in report.coefficients else ""
     against = " against all others" if report.classes else ""
-    fit = (
-        "with a ridge penalty chosen by five-fold cross-validation; alpha0 and the posteriors of items rest on predictions "
-        "from other folds"
-        if report.penalised
-        else "by Firth's penalised likelihood, as the features separate the votes"
-        if report.separation != "none"
-        else f"by maximum likelihood, with sandwich standard errors over items{annotators}"
-    )
+    how = "ridge" if report.penalised else "Firth" if report.separation != "none" else "maximum likelihood"
+    fit = say(f"methods: {how}", annotators=annotators)
+    votes, items = several(counted["votes used"], "vote"), several(counted["items used"], "item")
     said = [
-        f"We analysed {several(counted['votes used'], 'vote')}{of} on {several(counted['items used'], 'item')} with softlabel "
-        f"{report.made['version']} (seed {report.made['seed']}).",
-        f"A logistic regression of the class {report.positive!r}{against} on {several(p, 'feature')} was fitted to the "
-        f"pooled votes {fit}.",
+        say("methods: data", votes=votes, of=of, items=items, **report.made),
+        say("methods: regression", positive=report.positive, against=against, features=several(p, "feature"), fit=fit),
     ]
     if not np.isnan(report.alpha0.value):
         interval = "" if report.alpha0_lacks else ", with an interval from the likelihood adjusted as by Cox and Reid (1987)"
-        said.append(
-            "The overdispersion parameter alpha0 was estimated by the Dirichlet-multinomial likelihood with the coefficients "
-            f"held fixed (Ahfock and McLachlan, 2021){interval}."
-        )
+        said.append(say("methods: alpha0", interval=interval))
     if report.agreement and not report.agreement_lacks:
         said.append("Agreement is Krippendorff's alpha, its interval from 2,000 resamples of items.")
     if k:
-        said.append(
-            "Annotators were examined given the counts of their items, with a chance of 1% in all to accuse anyone falsely."
-        )
+        said.append(say("methods: annotators"))
     if report.worth:
-        said.append(
-            f"From {several(report.worth.n_truths, 'true label')}{if_drawn(report) or ','} the error of the votes' rule, the "
-            "lean, scale and tilt of the votes' mean and the equal number of true labels were predicted by the posterior of a "
-            "normal prior over these (importance sampling)."
-        )
+        said.append(say("methods: worth", truths=_truths(report.worth, report)))
     said.append(f"Intervals have level {100 * report.level:g}%.")
     return " ".join(said)
