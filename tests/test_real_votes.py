@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy import optimize, special, stats
+from test_efficiency import PAIR, SKEWED
+from test_efficiency import features as items_of
 from test_theorems import is_zero
 
-from softlabel import ConvergenceWarning, TwoClassNormal, fit_limit, fit_logistic_batch, relative_efficiency, sample_votes
+from softlabel import ConvergenceWarning, fit_limit, fit_logistic_batch, relative_efficiency, sample_votes
 
 expit, ndtr = special.expit, special.ndtr
-PAIR = TwoClassNormal.canonical(2.0)
-SKEWED = TwoClassNormal([1.0, -0.5], [-0.3, 0.4], [[1.5, 0.6], [0.6, 0.8]], prior1=0.3)
 
 
 # ------------------------------------------------------------------ The formulas
@@ -53,15 +53,6 @@ def chance_of_error(tau, positive):
 
 
 # ------------------------------------------------------------------ Quadrature and simulation
-
-
-def items_of(model, size=60):
-    """Nodes x (k, 3) and weights (k,) of a product rule for the features of both classes."""
-    node, mass = np.polynomial.hermite_e.hermegauss(size)
-    u = np.stack(np.meshgrid(node, node), axis=-1).reshape(-1, 2) @ np.linalg.cholesky(model.cov).T
-    w = np.outer(mass, mass).ravel() / mass.sum() ** 2
-    x = np.vstack([u + model.mean1, u + model.mean2])
-    return np.insert(x, 0, 1, axis=1), np.concatenate([model.prior1 * w, (1 - model.prior1) * w])
 
 
 def moments_of(model):
