@@ -56,8 +56,14 @@ def test_information_of_three_classes_symbolically():
 
 
 MEANS, PRIOR = np.array([[1.2, 0.2], [-0.8, 1.0], [0.0, -1.0]]), np.array([0.3, 0.3, 0.4])
-OFFSET = np.log(PRIOR) - (MEANS**2).sum(axis=1) / 2
-BETA = (np.column_stack([OFFSET, MEANS]) - np.r_[OFFSET[2], MEANS[2]])[:2]
+
+
+def coefficients_of(means, prior):
+    full = np.column_stack([np.log(prior) - (means**2).sum(axis=1) / 2, means])
+    return (full - full[2])[:2]
+
+
+BETA = coefficients_of(MEANS, PRIOR)
 
 
 def three_classes(n, seed):
@@ -173,14 +179,8 @@ HALF_OF_THE_STRIP = 0.5
 
 
 def fisher_of_three_classes():
-    node, mass = np.polynomial.hermite_e.hermegauss(40)
-    plane, mass = np.array(np.meshgrid(node, node)).reshape(2, -1).T, np.outer(mass, mass).ravel() / mass.sum() ** 2
-    total = np.zeros((6, 6))
-    for mean, prior in zip(MEANS, PRIOR):
-        x = np.insert(mean + plane, 0, 1, axis=1)
-        tau = special.softmax(np.column_stack([x @ BETA.T, np.zeros(len(x))]), axis=1)
-        total += prior * information_at(tau, x, mass)
-    return total
+    x, mass, tau = points_of(MEANS, PRIOR)
+    return information_at(tau, x, mass)
 
 
 def test_curvature_of_three_classes():
@@ -245,11 +245,6 @@ def points_of(means, prior):
     y = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     joint = prior * np.exp(-((y[:, None] - means) ** 2).sum(axis=2) / 2)
     return np.insert(y, 0, 1, axis=1), joint.sum(axis=1) / joint.sum(), joint / joint.sum(axis=1, keepdims=True)
-
-
-def coefficients_of(means, prior):
-    full = np.column_stack([np.log(prior) - (means**2).sum(axis=1) / 2, means])
-    return (full - full[2])[:2]
 
 
 def uniform_errors(tau):

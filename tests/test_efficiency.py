@@ -254,27 +254,6 @@ def test_boundaries():
     assert (free.n_items, free.m, free.root) == (1000, 1, 0)  # all designs cost and are worth the same: most items
 
 
-def test_a_pool_is_used_up_before_the_root_counts():
-    free = sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9)
-    assert free.m == 3
-    pool = sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9, n_items=100)
-    assert (pool.n_items, pool.m, pool.worth) == (100, 9, 500)
-    assert sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9, n_items=250) == free
-
-
-def test_price_of_the_truth():
-    costs = dict(budget=1e6, cost_item=4, cost_vote=1, alpha0=4)
-    even = (2 + 2) ** 2 / 5 - 4
-    assert even < 0  # one true label an item is too little for a dear item, even as a gift
-    assert sl.design_votes(**costs, cost_truth=1e-3).n_truth < sl.design_votes(**costs).worth
-    costs["cost_item"], even = 1, (1 + 2) ** 2 / 5 - 1
-    for factor in (0.99, 1.01):
-        design = sl.design_votes(**costs, cost_truth=even * factor)
-        assert (design.n_truth > design.worth) == (factor < 1)
-    assert sl.design_votes(**costs, n_items=10, cost_truth=3).n_truth == 10
-    assert sl.design_votes(budget=10, cost_item=1, cost_vote=1, alpha0=4, cost_truth=10).n_truth == 0
-
-
 def test_large_budgets():
     design = sl.design_votes(budget=1e12, cost_item=3, cost_vote=1, alpha0=5)
     assert design.m == 4 and design.n_items == 10**12 // 7
@@ -292,15 +271,6 @@ def test_a_design_reads_well():
 
 def flipped(e1, e2):
     return lambda eta: e2 + (1 - e1 - e2) * expit(eta)
-
-
-def test_true_labels_are_a_special_case():
-    for model in (PAIR, SKEWED):
-        limit = sl.fit_limit(model, expit)
-        np.testing.assert_allclose(limit.coef, model.coef, atol=1e-9)
-        np.testing.assert_allclose(limit.cov, np.linalg.inv(model.fisher_information()), rtol=1e-7, atol=1e-9)
-        assert limit.floor == 0 and limit.rate == pytest.approx(model.excess_error(), rel=1e-8)
-        assert limit.relative_efficiency == pytest.approx(1, rel=1e-8)
 
 
 def test_pooled_votes_are_theorem_2():

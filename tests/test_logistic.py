@@ -109,24 +109,6 @@ def test_agrees_with_r_on_the_gastroenterology_data(labels, expected):
     assert fit.converged and fit.separation == "none" and fit.n_items == 76
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_counts_are_labels_clustered_by_item(seed):
-    """The sandwich of votes, item by item, is statsmodels' cluster-robust covariance of the single labels."""
-    X, votes = logistic_data(seed, n=50, labels=False)
-    item = np.repeat(np.arange(len(X)), votes.sum(axis=1))
-    labels = np.concatenate([[1.0] * s + [0.0] * f for s, f in votes])
-    design = sm.add_constant(X[item])
-    model = sm.GLM(labels, design, family=sm.families.Binomial())
-    clustered = model.fit(cov_type="cluster", cov_kwds={"groups": item, "use_correction": False}, tol=1e-14)
-    fit = sl.fit_logistic(X, votes)
-    np.testing.assert_allclose(fit.coef, clustered.params, atol=1e-8)
-    np.testing.assert_allclose(fit.cov(), clustered.cov_params(), rtol=1e-7, atol=1e-12)
-    # Taken for separate items the same labels have another sandwich: the test can tell.
-    separate = sl.fit_logistic(X[item], labels).cov()
-    np.testing.assert_allclose(separate, model.fit(cov_type="HC0").cov_params(), rtol=1e-6)
-    assert np.abs(separate / fit.cov() - 1).max() > 0.1
-
-
 def test_a_fit_that_meets_every_vote_has_a_sandwich_of_zero_and_a_summary():
     """Every item at its expectation: no residual, and no warning of NumPy about 0 / 0 or the root of a rounding error."""
     rare = np.zeros((12, 1))
