@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 from scipy import integrate, optimize, special, stats
 from test_efficiency import PAIR, SKEWED, features, flipped
-from test_real_votes import coefficients
+from test_real_votes import coefficients, limit_of
 from test_theorems import is_zero
 
 from softlabel import TwoClassNormal, fit_limit, relative_efficiency, sample_probabilities, sample_votes
@@ -81,14 +81,9 @@ def test_worth_symbolically():
 
 @pytest.mark.parametrize("q", [majority(5, 10.0), flipped(0.1, 0.25), lambda eta: expit(eta / 2 + 0.7)])
 def test_limit_solves_all_score_equations(q):
-    """By a product rule over both features, and an optimiser that knows nothing of directions."""
+    """By a product rule over both features."""
     x, w = features(SKEWED)
-    response = q(x @ SKEWED.coef)
-
-    def loss(b):
-        return w @ (np.logaddexp(0, x @ b) - response * (x @ b)), x.T @ (w * (expit(x @ b) - response))
-
-    found = optimize.minimize(loss, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-9}).x
+    found = limit_of(x, w, q(x @ SKEWED.coef))
     limit = fit_limit(SKEWED, q)
     np.testing.assert_allclose(limit.coef, found, rtol=1e-5)
     np.testing.assert_allclose(limit.coef[1:], limit.stretch * SKEWED.coef[1:], rtol=1e-10)
