@@ -260,6 +260,15 @@ def test_bootstrap_of_many_items_in_parts(monkeypatch):
     assert stats.ks_2samp(sl.bootstrap_alpha0(counts[:8], tau[:8], 20_000, rng=1), whole).pvalue < 1e-9
 
 
+def test_items_of_every_part_are_resampled_alike():
+    """The terms of 12,000 items are made in parts: were the later ones drawn less often, their agreement would be missed."""
+    counts = np.repeat([[3, 3], [6, 0], [0, 6]], [6000, 3000, 3000], axis=0)
+    tau = np.full(counts.shape, 0.5)
+    estimates = sl.bootstrap_alpha0(counts, tau, 40, rng=1)
+    # A standard error of 2% in each resample, 0.3% in their mean.
+    assert np.log(estimates).mean() == pytest.approx(np.log(sl.estimate_alpha0(counts, tau).alpha0), abs=0.015)
+
+
 @pytest.mark.parametrize("labels, low, high", [("truth", 3.3, 11.3), ("votes", 3.0, 10.6)])
 def test_interval_ends_on_the_real_data(labels, low, high):
     X, counts, y = gastro()
