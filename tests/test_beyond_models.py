@@ -56,8 +56,14 @@ def test_information_of_three_classes_symbolically():
 
 
 MEANS, PRIOR = np.array([[1.2, 0.2], [-0.8, 1.0], [0.0, -1.0]]), np.array([0.3, 0.3, 0.4])
-OFFSET = np.log(PRIOR) - (MEANS**2).sum(axis=1) / 2
-BETA = (np.column_stack([OFFSET, MEANS]) - np.r_[OFFSET[2], MEANS[2]])[:2]
+
+
+def coefficients_of(means, prior):
+    full = np.column_stack([np.log(prior) - (means**2).sum(axis=1) / 2, means])
+    return (full - full[2])[:2]
+
+
+BETA = coefficients_of(MEANS, PRIOR)
 
 
 def three_classes(n, seed):
@@ -173,14 +179,8 @@ HALF_OF_THE_STRIP = 0.5
 
 
 def fisher_of_three_classes():
-    node, mass = np.polynomial.hermite_e.hermegauss(40)
-    plane, mass = np.array(np.meshgrid(node, node)).reshape(2, -1).T, np.outer(mass, mass).ravel() / mass.sum() ** 2
-    total = np.zeros((6, 6))
-    for mean, prior in zip(MEANS, PRIOR):
-        x = np.insert(mean + plane, 0, 1, axis=1)
-        tau = special.softmax(np.column_stack([x @ BETA.T, np.zeros(len(x))]), axis=1)
-        total += prior * information_at(tau, x, mass)
-    return total
+    x, mass, tau = points_of(MEANS, PRIOR)
+    return information_at(tau, x, mass)
 
 
 def test_curvature_of_three_classes():
@@ -245,11 +245,6 @@ def points_of(means, prior):
     y = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     joint = prior * np.exp(-((y[:, None] - means) ** 2).sum(axis=2) / 2)
     return np.insert(y, 0, 1, axis=1), joint.sum(axis=1) / joint.sum(), joint / joint.sum(axis=1, keepdims=True)
-
-
-def coefficients_of(means, prior):
-    full = np.column_stack([np.log(prior) - (means**2).sum(axis=1) / 2, means])
-    return (full - full[2])[:2]
 
 
 def uniform_errors(tau):
@@ -507,24 +502,6 @@ def test_gain_of_weights_numerically(low, high, alpha0):
         assert weighted(numbers, prob, alpha0) / pooled(numbers, prob, alpha0) - 1 <= largest * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(
-    "numbers, share, alpha0, gain",
-    [((10, 30), 0.5, 1.0, 0.22), ((10, 30), 0.2, 1.0, 0.29), ((20, 60), 0.2, 5.0, 0.24), ((1, 50), 0.1, 1.0, 3.04)],
-)
-def test_gain_of_mixtures(numbers, share, alpha0, gain):
-    """From the variances of beta-binomial counts, as SciPy has them, at one tau."""
-    numbers, prob, tau = np.array(numbers), np.array([1 - share, share]), 0.3
-    variances = np.array([stats.betabinom(k, alpha0 * tau, alpha0 * (1 - tau)).var() for k in numbers])
-
-    def worth(weights):
-        H, G = prob @ (weights * numbers) * tau * (1 - tau), prob @ (weights**2 * variances)
-        return H**2 / G / (tau * (1 - tau))
-
-    once, best = worth(np.ones(2)), worth(numbers / variances)
-    assert best / once - 1 == pytest.approx(gain, abs=0.005)
-    assert once == pytest.approx(pooled(numbers, prob, alpha0)) and best == pytest.approx(weighted(numbers, prob, alpha0))
-
-
 @cache
 def urn(rule, alpha0, tau, most=6):
     """P of each (positive votes, votes) at which a rule stops, from Polya's urn: nothing of p, nothing of a limit."""
@@ -777,13 +754,9 @@ def test_joint_information_symbolically(labellers):
     assert is_zero(gain) == (labellers == 2)
 
 
-def joint_information(model, labellers, alpha0, size=40):
+def joint_information(model, labellers, alpha0):
     """I_J, by Gauss-Hermite quadrature over both classes and squared scores over all counts."""
-    node, mass = np.polynomial.hermite_e.hermegauss(size)
-    plane = np.array(np.meshgrid(node, node)).reshape(2, -1).T @ np.linalg.cholesky(model.cov).T
-    mass = np.outer(mass, mass).ravel() / mass.sum() ** 2
-    x = np.insert(np.concatenate([model.mean1 + plane, model.mean2 + plane]), 0, 1, axis=1)
-    mass = np.concatenate([model.prior1 * mass, (1 - model.prior1) * mass])
+    x, mass = features(model)
     tau, rest = special.expit(x @ model.coef)[:, None], special.expit(-x @ model.coef)[:, None]
     s, k, omega = np.arange(labellers + 1), np.arange(labellers), 1 / alpha0
     p = (

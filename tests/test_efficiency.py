@@ -29,15 +29,8 @@ def test_values_by_hand():
 
 
 def test_limits_of_remark_1():
-    for alpha0 in (0.5, 1.0, 10.0):
-        assert sl.relative_efficiency(1e15, alpha0) == pytest.approx(1 + alpha0, rel=1e-12)
-        assert sl.relative_efficiency(1e300, alpha0) == pytest.approx(1 + alpha0, rel=1e-15)
-    for m in (1, 5, 50):
-        assert sl.relative_efficiency(m, 1e-300) == 1
-        assert sl.relative_efficiency(m, 1e300) == sl.relative_efficiency(m, np.inf) == m
-    assert sl.relative_efficiency(1e300, 1e300) == pytest.approx(5e299, rel=1e-12)
-    assert sl.relative_efficiency(1e300, np.inf) == 1e300
-    assert sl.relative_efficiency(1e300, 1e-300) == 1
+    m, alpha0 = [1e300, 1e300, 1e300, 1e300, 50, 50], [10.0, 1e300, np.inf, 1e-300, 1e300, 1e-300]
+    np.testing.assert_allclose(sl.relative_efficiency(m, alpha0), [11, 5e299, 1e300, 1, 50, 1], rtol=1e-15)
     # The first order of the approach: (m - 1) alpha0 / m, which an answer rounded to 1 would not have.
     assert sl.relative_efficiency(5, 1e-9) - 1 == pytest.approx(4e-9 / 5, rel=1e-6)
 
@@ -59,32 +52,10 @@ def test_efficiency_is_exact_and_bounded(m, alpha0):
         np.testing.assert_allclose(information, float(efficiency) * np.array([[2, 1], [1, 3]]), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "m, row",
-    [
-        # Limits printed in Tables 1 and 3 of the paper, alpha0 = 1, 10, 100, 1000.
-        (5, [1.67, 3.67, 4.81, 4.98]),
-        (10, [1.82, 5.50, 9.18, 9.91]),
-        (20, [1.90, 7.33, 16.83, 19.63]),
-        (50, [1.96, 9.17, 33.67, 47.67]),
-        (100, [1.98, 10.00, 50.50, 91.00]),
-    ],
-)
-def test_printed_limits(m, row):
-    # Half a unit of the last printed digit.
-    np.testing.assert_allclose(sl.relative_efficiency(m, [1, 10, 100, 1000]), row, atol=0.005 + 1e-12)
-
-
 @pytest.mark.parametrize("m, alpha0", [([3, 4], 1.0), (3, [1.0, 2.0])])
 def test_godambe_information_of_several_m_is_no_mixture_of_columns(m, alpha0):
-    """A matrix for each, or an error: never columns scaled by different factors."""
-    try:
-        result = sl.godambe_information(np.eye(2), m, alpha0)
-    except ValueError as error:
-        assert "m" in str(error) or "alpha0" in str(error)  # noqa: PT017
-        return
-    expected = [sl.godambe_information(np.eye(2), *pair) for pair in np.broadcast(m, alpha0)]
-    np.testing.assert_allclose(result, expected)
+    with pytest.raises(ValueError, match=r"^(m|alpha0) must be a"):
+        sl.godambe_information(np.eye(2), m, alpha0)
 
 
 # ------------------------------------------------------------------ by enumeration of the votes, and quadrature
@@ -283,27 +254,6 @@ def test_boundaries():
     assert (free.n_items, free.m, free.root) == (1000, 1, 0)  # all designs cost and are worth the same: most items
 
 
-def test_a_pool_is_used_up_before_the_root_counts():
-    free = sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9)
-    assert free.m == 3
-    pool = sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9, n_items=100)
-    assert (pool.n_items, pool.m, pool.worth) == (100, 9, 500)
-    assert sl.design_votes(budget=1000, cost_item=1, cost_vote=1, alpha0=9, n_items=250) == free
-
-
-def test_price_of_the_truth():
-    costs = dict(budget=1e6, cost_item=4, cost_vote=1, alpha0=4)
-    even = (2 + 2) ** 2 / 5 - 4
-    assert even < 0  # one true label an item is too little for a dear item, even as a gift
-    assert sl.design_votes(**costs, cost_truth=1e-3).n_truth < sl.design_votes(**costs).worth
-    costs["cost_item"], even = 1, (1 + 2) ** 2 / 5 - 1
-    for factor in (0.99, 1.01):
-        design = sl.design_votes(**costs, cost_truth=even * factor)
-        assert (design.n_truth > design.worth) == (factor < 1)
-    assert sl.design_votes(**costs, n_items=10, cost_truth=3).n_truth == 10
-    assert sl.design_votes(budget=10, cost_item=1, cost_vote=1, alpha0=4, cost_truth=10).n_truth == 0
-
-
 def test_large_budgets():
     design = sl.design_votes(budget=1e12, cost_item=3, cost_vote=1, alpha0=5)
     assert design.m == 4 and design.n_items == 10**12 // 7
@@ -321,15 +271,6 @@ def test_a_design_reads_well():
 
 def flipped(e1, e2):
     return lambda eta: e2 + (1 - e1 - e2) * expit(eta)
-
-
-def test_true_labels_are_a_special_case():
-    for model in (PAIR, SKEWED):
-        limit = sl.fit_limit(model, expit)
-        np.testing.assert_allclose(limit.coef, model.coef, atol=1e-9)
-        np.testing.assert_allclose(limit.cov, np.linalg.inv(model.fisher_information()), rtol=1e-7, atol=1e-9)
-        assert limit.floor == 0 and limit.rate == pytest.approx(model.excess_error(), rel=1e-8)
-        assert limit.relative_efficiency == pytest.approx(1, rel=1e-8)
 
 
 def test_pooled_votes_are_theorem_2():

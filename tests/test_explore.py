@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
+from contextlib import contextmanager
 from functools import cache
 from itertools import product
 from urllib.parse import unquote, urlsplit
@@ -231,16 +232,21 @@ def majority_limit(m, alpha0, delta):
     return sl.fit_limit(sl.TwoClassNormal.canonical(delta), majority(int(m), alpha0))
 
 
+def check_limits(js, worth, response, grid, limits):
+    """Worth and stretch of each response on a grid."""
+    assert_allclose(js(worth, **grid).ravel(), [limit.relative_efficiency for limit in limits], rtol=1e-6)
+    stretch = js(f"softlabel.responseLimit({response}).stretch", **grid)
+    assert_allclose(stretch.ravel(), [limit.stretch for limit in limits], rtol=1e-6)
+
+
 def check_majority(js):
-    ms, alphas, deltas, eta = [1, 2, 3, 8, 25], [0.1, 1, 10, np.inf], [0.5, 2, 4], np.array([-6, -1, 0, 0.3, 2])
-    ours = js("softlabel.majority(m, tau, alpha0)", m=ms, alpha0=alphas, tau=special.expit(eta))
-    assert_allclose(ours, [[majority(m, a)(eta) for a in alphas] for m in ms], rtol=1e-9)
-    ours = js("softlabel.majorityWorth(m, alpha0, delta)", m=ms, alpha0=alphas, delta=deltas)
-    limits = [[[majority_limit(m, a, d) for d in deltas] for a in alphas] for m in ms]
-    assert_allclose(ours, [[[d.relative_efficiency for d in a] for a in m] for m in limits], rtol=1e-6)
+    grid, eta = dict(m=[1, 2, 3, 8, 25], alpha0=[0.1, 1, 10, np.inf]), np.array([-6, -1, 0, 0.3, 2])
+    ours = js("softlabel.majority(m, tau, alpha0)", **grid, tau=special.expit(eta))
+    assert_allclose(ours, [[majority(m, a)(eta) for a in grid["alpha0"]] for m in grid["m"]], rtol=1e-9)
+    grid["delta"] = [0.5, 2, 4]
+    limits = [majority_limit(*given) for given in product(*grid.values())]
     mean = "eta => softlabel.majority(m, softlabel.posterior(eta, 1), alpha0)"
-    ours = js(f"softlabel.responseLimit({mean}, 1, delta).stretch", m=ms, alpha0=alphas, delta=deltas)
-    assert_allclose(ours, [[[d.stretch for d in a] for a in m] for m in limits], rtol=1e-6)
+    check_limits(js, "softlabel.majorityWorth(m, alpha0, delta)", f"{mean}, 1, delta", grid, limits)
 
 
 @cache
@@ -257,11 +263,8 @@ def tempered(s, delta, m, alpha0):
 def check_tempering(js):
     grid = dict(s=[0.25, 0.7, 1, 4], delta=[0.5, 2, 6], m=[1, 5, 30], alpha0=[0.1, 10, np.inf])
     limits = [tempered(*given) for given in product(*grid.values())]
-    ours = js("softlabel.temperedWorth(s, delta, m, alpha0)", **grid).ravel()
-    assert_allclose(ours, [limit.relative_efficiency for limit in limits], rtol=1e-6)
-    mean = "eta => softlabel.posterior(eta, s)"
-    ours = js(f"softlabel.responseLimit({mean}, softlabel.relativeEfficiency(m, alpha0), delta).stretch", **grid).ravel()
-    assert_allclose(ours, [limit.stretch for limit in limits], rtol=1e-6)
+    limit = "eta => softlabel.posterior(eta, s), softlabel.relativeEfficiency(m, alpha0), delta"
+    check_limits(js, "softlabel.temperedWorth(s, delta, m, alpha0)", limit, grid, limits)
 
 
 def listed(*numbers):
@@ -341,18 +344,10 @@ def check_budget(js):
 
 def check_design(js):
     """Against design_votes, on budgets in which whole numbers matter; 33 pays for 30 at 1.1."""
-    budgets, prices = [12, 33, 1000], [*PRICES, 0.3]
-    ours = js(
-        "(d => [d.n, d.m, d.worth])(softlabel.design(b, alpha0, price))",
-        b=budgets,
-        alpha0=ALPHAS[1:-1],
-        price=[p for p in prices if p < 11],
-    )
-    theirs = [
-        [[sl.design_votes(budget=b, cost_item=p, cost_vote=1, alpha0=a) for p in prices if p < 11] for a in ALPHAS[1:-1]]
-        for b in budgets
-    ]
-    assert_allclose(ours, [[[[d.n_items, d.m, d.worth] for d in row] for row in t] for t in theirs], rtol=1e-12)
+    grid = dict(b=[12, 33, 1000], alpha0=ALPHAS[1:-1], price=[0.3, *PRICES[:-2]])
+    ours = js("(d => [d.n, d.m, d.worth])(softlabel.design(b, alpha0, price))", **grid).reshape(-1, 3)
+    plans = [sl.design_votes(budget=b, cost_item=p, cost_vote=1, alpha0=a) for b, a, p in product(*grid.values())]
+    assert_allclose(ours, [[d.n_items, d.m, d.worth] for d in plans], rtol=1e-12)
 
 
 # Prices of an item and of a true label, alpha0, ceiling and budget: each order of the prices, each kind of best plan.
@@ -402,10 +397,8 @@ def test_curve_drawn_by_the_page():
     assert first.startswith("alpha0, price, truth, ceiling, budget =")
 
     def drawn(expression, k):
-        budget, alpha0, price, truth, ceiling = re.fullmatch(r"softlabel\.splitWorth\(k, (.*)\)", expression)[1].split(", ")
-        names = dict(
-            alpha0=float(alpha0), price=float(price), truth=float(truth), budget=float(budget), ceiling=float(ceiling)
-        )
+        given = re.fullmatch(r"softlabel\.splitWorth\(k, (.*)\)", expression)[1].split(", ")
+        names = dict(zip(("budget", "alpha0", "price", "truth", "ceiling"), map(float, given), strict=True))
         exec(rest, names | {"np": np, "sl": sl}, found := {})
         return np.interp(k, found["k"], found["labels"])
 
@@ -494,30 +487,6 @@ def test_checks_see_a_wrong_formula(check, right, wrong):
         check(JavaScript(MODEL.replace(right, wrong)))
 
 
-def test_what_the_page_says_to_look_for():
-    """Its surprises, each with a case next to it where it fails."""
-    for m in (1, 4, 30):  # all counts equally likely
-        k = np.arange(m + 1)
-        half = np.full((m + 1, 2), 0.5)
-        votes = np.column_stack([k, m - k])
-        assert_allclose(np.exp(sl.dm_logpmf(votes, half, 2)), 1 / (m + 1))
-        assert m == 1 or np.ptp(sl.dm_logpmf(votes, half, 2.1)) > 1e-3
-    a = np.array([1, 3, 50])  # half of what can be reached
-    assert_allclose(sl.relative_efficiency(a, a), (1 + a) / 2)
-    alphas, prices = np.geomspace(1e-2, 1e3, 61), np.geomspace(1e-2, 1e3, 61)[:, None]
-
-    def worth(m):  # m need not be whole, nor at least 1
-        return m * (1 + alphas) / (m + alphas) / (prices + m)
-
-    root = np.sqrt(alphas * prices)
-    for factor in (0.5, 2):
-        lost = 1 - worth(factor * root) / worth(root)
-        assert lost.min() > 0 and 0.11 < lost.max() < 1 / 9 + 1e-12
-    pays = worth(2) > worth(1)
-    product = alphas * prices
-    assert not pays[product < 2 - 1e-9].any() and pays[product > 2 + 1e-9].all()
-
-
 # All figures on one page, which is opened as a file, and stays open from test to test.
 
 
@@ -563,6 +532,16 @@ def page(together, driver):
     return driver
 
 
+@contextmanager
+def for_now(driver, command, setting, usual):
+    """A setting of the browser, and afterwards the usual one."""
+    driver.execute_cdp_cmd(command, setting)
+    try:
+        yield
+    finally:
+        driver.execute_cdp_cmd(command, usual)
+
+
 def state(driver, figure):
     """What the reader sees: values, sentence, picture."""
     return driver.execute_script(
@@ -591,6 +570,14 @@ def values(driver, figure):
 
 def slider(driver, figure, name):
     return driver.find_element(By.ID, f"{figure}-{name}")
+
+
+def after(driver, figure, *moves):
+    """Values beside the sliders, as they begin and after each key that is sent to one of them."""
+    yield values(driver, figure)
+    for name, key in moves:
+        slider(driver, figure, name).send_keys(key)
+        yield values(driver, figure)
 
 
 def differing(before, after):
@@ -697,13 +684,8 @@ def said_budget(driver, alpha0, price):
     whole = sl.design_votes(budget=1000, cost_item=price, cost_vote=1, alpha0=alpha0)
     best = [f"ask {m[worth.argmax()]} labellers", f"worth {worth.max():.0f} true", f"against {worth[0]:.0f} with"]
     flat = f"From {near[0]} to {near[-1]} labellers"
-    return [
-        *best,
-        flat,
-        f"{whole.n_items} item",
-        f"with {whole.m} vote",
-        f"worth {np.floor(10 * whole.worth + 0.5) / 10:.1f} true",
-    ]
+    rounded = f"worth {np.floor(10 * whole.worth + 0.5) / 10:.1f} true"
+    return [*best, flat, f"{whole.n_items} item", f"with {whole.m} vote", rounded]
 
 
 def half_up(x):
@@ -781,13 +763,9 @@ def said_sampling(driver, alpha0, m, n):
     first, second = found.mean(axis=0)
     se = stats.sem(found[:, 0] - first / second * found[:, 1]) / second
     losses = f"lose {100 * first:.3f} points", f"an item {100 * second:.3f}."
+    ratio = f"ratio is {first / second:.2f}, with standard error {se:.2f};"
     promised = f"promises {sl.relative_efficiency(m, alpha0):.3g}."
-    return [
-        f"{size} data sets of {n:,.0f} items",
-        *losses,
-        f"ratio is {first / second:.2f}, with standard error {se:.2f};",
-        promised,
-    ]
+    return [f"{size} data sets of {n:,.0f} items", *losses, ratio, promised]
 
 
 SAID = {
@@ -854,9 +832,7 @@ def test_bars_and_rings_are_as_high_as_the_probabilities(page):
 
 def test_cursor_and_number_are_where_the_sliders_say(page):
     figure = "fig-explore-worth"
-    for key in (Keys.NULL, 3 * Keys.ARROW_RIGHT):
-        slider(page, figure, "m").send_keys(key)
-        alpha0, m = values(page, figure)
+    for alpha0, m in after(page, figure, ("m", 3 * Keys.ARROW_RIGHT)):
         table, star, cursor = groups(page, figure, "dot")
         assert_allclose(cursor, [[m, alpha0]], rtol=1e-3)
         assert_allclose(table, [[m, a] for m in (5, 10, 50) for a in (1, 10, 100, 1000)], rtol=1e-3)
@@ -866,9 +842,7 @@ def test_cursor_and_number_are_where_the_sliders_say(page):
 
 @pytest.mark.parametrize("figure", ["fig-explore-noise", "fig-explore-noise-front"])
 def test_marks_are_the_items_by_label_and_truth(page, figure):
-    for key in (Keys.NULL, 5 * Keys.ARROW_LEFT):
-        slider(page, figure, "delta").send_keys(key)
-        (delta,) = values(page, figure)
+    for (delta,) in after(page, figure, ("delta", 5 * Keys.ARROW_LEFT)):
         Y, _, label = pictures.spread_items(delta)
         wrong = wrong_items(delta)
         marks = groups(page, figure, "dot", svg=2)
@@ -882,8 +856,7 @@ def test_marks_are_the_items_by_label_and_truth(page, figure):
 
 def test_the_dot_is_on_top_of_the_curve(page):
     figure = "fig-explore-budget"
-    for key in (Keys.NULL, 2 * Keys.ARROW_LEFT):
-        slider(page, figure, "price").send_keys(key)
+    for _ in after(page, figure, ("price", 2 * Keys.ARROW_LEFT)):
         (curve,), (dot,) = groups(page, figure, "line"), groups(page, figure, "dot")
         assert_allclose(dot[0], curve[curve[:, 1].argmax()], rtol=1e-3)
 
@@ -891,9 +864,8 @@ def test_the_dot_is_on_top_of_the_curve(page):
 def test_ellipses_hold_what_the_information_says(page):
     figure = "fig-explore-clouds"
     slopes = sl.TwoClassNormal(**MODELS[0]).coef[1:]
-    for key in (Keys.NULL, 5 * Keys.ARROW_LEFT):
-        slider(page, figure, "m").send_keys(key)
-        covariances = slopes_of(*values(page, figure))
+    for alpha0, m in after(page, figure, ("m", 5 * Keys.ARROW_LEFT)):
+        covariances = slopes_of(alpha0, m)
         *clouds, cross = groups(page, figure, "dot")
         assert_allclose(cross, [slopes], atol=1e-3)
         for cov, points, edge in zip(covariances, clouds, groups(page, figure, "line"), strict=True):
@@ -905,9 +877,7 @@ def test_ellipses_hold_what_the_information_says(page):
 
 def test_curves_and_boundaries_are_those_of_the_limit(page):
     figure = "fig-explore-flips"
-    for name, key in (("e1", Keys.NULL), ("e2", Keys.HOME), ("prior1", 6 * Keys.ARROW_RIGHT)):
-        slider(page, figure, name).send_keys(key)
-        e1, e2, prior1, delta = values(page, figure)
+    for e1, e2, prior1, delta in after(page, figure, ("e2", Keys.HOME), ("prior1", 6 * Keys.ARROW_RIGHT)):
         pair = sl.TwoClassNormal.canonical(delta, 1, prior1)
         fit = sl.fit_limit(pair, copies(e1, e2)).coef
         share, truth, fitted = groups(page, figure, "line")
@@ -922,9 +892,7 @@ def test_curves_and_boundaries_are_those_of_the_limit(page):
 
 def test_worths_of_pooled_votes_and_majorities(page):
     figure = "fig-explore-majority"
-    for name, key in (("m", Keys.NULL), ("delta", 5 * Keys.ARROW_LEFT), ("alpha0", Keys.END)):
-        slider(page, figure, name).send_keys(key)
-        alpha0, m, delta = values(page, figure)
+    for alpha0, m, delta in after(page, figure, ("delta", 5 * Keys.ARROW_LEFT), ("alpha0", Keys.END)):
         root, pooled = groups(page, figure, "line")
         worths = sl.relative_efficiency(pooled[:, 0], alpha0)
         assert_allclose(pooled[:, 1], worths, rtol=3e-3)
@@ -941,9 +909,8 @@ def test_worths_of_pooled_votes_and_majorities(page):
 
 def test_curves_and_worths_of_tempered_votes(page):
     figure = "fig-explore-tempering"
-    for name, key in (("s", Keys.NULL), ("s", 10 * Keys.ARROW_LEFT), ("delta", Keys.END), ("alpha0", Keys.END)):
-        slider(page, figure, name).send_keys(key)
-        s, delta, m, alpha0 = values(page, figure)
+    moves = ("s", 10 * Keys.ARROW_LEFT), ("delta", Keys.END), ("alpha0", Keys.END)
+    for s, delta, m, alpha0 in after(page, figure, *moves):
         limit = tempered(s, delta, m, alpha0)
         for curve, slope, dot in zip(groups(page, figure, "line"), (delta, limit.coef[1]), groups(page, figure, "dot")):
             assert_allclose(curve[:, 1], special.expit(slope * curve[:, 0]), atol=0.005)
@@ -1016,12 +983,10 @@ def test_buttons_draw_run_stop_and_clear(page):
 
 
 def test_less_motion_shows_the_end_at_once(page):
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
-    try:
+    less = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+    with for_now(page, "Emulation.setEmulatedMedia", {"features": less}, {"features": []}):
         press(page, "run")
         assert drawn(page) == [400, 400]
-    finally:
-        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 @pytest.mark.parametrize("name, keys, said", [
@@ -1174,17 +1139,13 @@ def test_a_figure_wakes_near_the_reader_and_is_printed_as_drawn(site, served, dr
         assert -1 < driver.execute_script(TOP, figure) < 150
         assert len(driver.find_elements(By.CSS_SELECTOR, f"#{figure} .explore")) == 1
     assert fetched(driver) == COMMON | {f"figures/{figure.split('-')[2]}.js" for figure in PLACES[place]}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
+    with for_now(driver, "Emulation.setEmulatedMedia", {"media": "print"}, {"media": ""}):
         assert [shows(driver, figure) for figure in PLACES[place]] == [[False, True]] * len(PLACES[place])
-    finally:
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
 def test_without_javascript_the_drawn_figures_stand(together, driver):
-    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
+    with for_now(driver, "Emulation.setScriptExecutionDisabled", {"value": True}, {"value": False}):
         driver.get(together)
         for figure in FIGURES:
             place = driver.find_element(By.ID, figure)
@@ -1192,19 +1153,14 @@ def test_without_javascript_the_drawn_figures_stand(together, driver):
             drawn = place.find_element(By.TAG_NAME, "img")
             assert drawn.is_displayed() and drawn.size["height"] > 100
         driver.get("about:blank")
-    finally:
-        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_a_file_that_does_not_come_leaves_the_drawn_figure(site, served, driver):
     driver.execute_cdp_cmd("Network.enable", {})
-    driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/model.js"]})
-    try:
+    with for_now(driver, "Network.setBlockedURLs", {"urls": ["*/model.js"]}, {"urls": []}):
         driver.get(f"{served}/book/practice/how_many.html")
         driver.execute_async_script("setTimeout(arguments[0], 500)")
         assert shows(driver, "fig-explore-budget") == [False, True]
-    finally:
-        driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
 
 
 def loaded(driver, site, address):

