@@ -26,15 +26,7 @@ from scipy import integrate, stats
 from scipy.special import expit, logit
 
 import softlabel as sl
-from softlabel import (
-    alpha0_interval,
-    analyse_votes,
-    belief,
-    estimate_alpha0,
-    fit_logistic,
-    relative_efficiency,
-    sample_probabilities,
-)
+from softlabel import analyse_votes, belief, estimate_alpha0, fit_logistic, relative_efficiency, sample_probabilities
 from softlabel.book.repository import site_address
 from softlabel.book.studies import worth_coverage
 from softlabel.efficiency import pooled_efficiency
@@ -86,6 +78,11 @@ def the_report():
     return analyse_votes(LONG, X, positive="yes", truth=TRUTH)
 
 
+def refused(words, votes=WIDE, features=X, positive="yes", **options):
+    with pytest.raises(ValueError, match=words):
+        analyse_votes(votes, features, positive=positive, **options)
+
+
 SAVEFIG, COSTLY_DRAWS = Figure.savefig, belief.COSTLY_DRAWS
 
 
@@ -111,7 +108,9 @@ def test_numbers_are_those_of_the_package():
     tau = fit.posterior(X)
     np.testing.assert_allclose(report.fit.coef, fit.coef, rtol=1e-12)
     np.testing.assert_allclose(report.fit.stderr(), fit.stderr(), rtol=1e-12)
-    assert report.alpha0 == pytest.approx((estimate_alpha0(COUNTS, tau).alpha0, *alpha0_interval(COUNTS, tau, X=X)), rel=1e-9)
+    assert report.alpha0 == pytest.approx(
+        (estimate_alpha0(COUNTS, tau).alpha0, *sl.alpha0_interval(COUNTS, tau, X=X)), rel=1e-9
+    )
     assert report.overdispersion == pytest.approx(tuple(sl.overdispersion_test(COUNTS, tau)), rel=1e-9)
     np.testing.assert_allclose(report.efficiency, relative_efficiency(5, np.array(report.alpha0)), rtol=1e-12)
     assert report.goodness_of_fit.share_in_band == share_in_band(COUNTS, tau, report.alpha0.value)
@@ -823,17 +822,15 @@ def test_counted_votes_are_examined_as_far_as_that_goes():
     """The same coins: listed "there is no sign", counted "worth 4 true labels, buy more votes"."""
     features, votes = coins()
     report = analyse_votes(counted(votes), features, positive="yes", count_columns=["yes", "no"])
-    listed = analyse_votes(votes, features, positive="yes").findings.findings[0]
+    truth = (features.iloc[:150, 0] > 0).map({True: "yes", False: "no"})
+    listed = analyse_votes(votes, features, positive="yes", truth=truth)
     assert report.kinds == {"no sign"} and report.advice == "none" and report.annotators.empty
-    assert report.findings.findings[0].pvalue == pytest.approx(listed.pvalue, abs=0.02)
+    assert report.findings.findings[0].pvalue == pytest.approx(listed.findings.findings[0].pvalue, abs=0.02)
     for text in told(report):
         assert "Buy nothing" in text and "Not looked at: annotators, as votes came counted" in text
     assert repr(report.findings).startswith("2,500 votes on 500 items:") and "Annotators were" not in report.methods
-    truth = (features.iloc[:150, 0] > 0).map({True: "yes", False: "no"})
-    known = analyse_votes(votes, features, positive="yes", truth=truth).headline.worth
+    known = listed.headline.worth
     assert known.startswith("Nothing that votes can show. By 150 true labels, if") and "right" not in known
-    x, wide, _ = simulate(n=600, seed=2)
-    assert analyse_votes(counted(wide), x, positive="yes", count_columns=["yes", "no"]).warnings == ()
 
 
 @pytest.mark.parametrize("kind, make, remedy", BAD.values(), ids=list(BAD))
@@ -850,11 +847,11 @@ def test_a_bad_table_is_named_and_nothing_is_advised_to_be_bought(kind, make, re
     assert any(finding.text in report.warnings for finding in report.findings.findings)
 
 
-def test_an_honest_table_has_no_doubt_and_its_annotators_are_set_beside_each_other():
+def test_an_honest_table_has_no_doubt():
     x, wide, _ = simulate(n=600, seed=2)
-    report = analyse_votes(wide, x, positive="yes")
-    assert report.warnings == () and report.trusted and report.advice in ("more items", "more votes", "either")
-    assert (np.abs(report.annotators["slope"] - 1) < 4 * report.annotators["slope error"]).all()
+    for votes, columns in ((wide, ()), (counted(wide), ["yes", "no"])):
+        report = analyse_votes(votes, x, positive="yes", count_columns=columns)
+        assert report.warnings == () and report.trusted and report.advice in ("more items", "more votes", "either")
 
 
 def test_an_interval_is_never_one_point():
@@ -875,8 +872,7 @@ def test_an_interval_is_never_one_point():
 @pytest.mark.parametrize("label", ["yes", "no"])
 def test_votes_that_are_all_alike_are_an_error_whatever_their_label(label):
     alike = pd.DataFrame({"a": [label] * 30, "b": [label] * 30}, X.index[:30]).astype(pd.CategoricalDtype(["yes", "no"]))
-    with pytest.raises(ValueError, match=r"every vote on the items used is (not )?'yes'|'yes' is not among the labels"):
-        analyse_votes(alike, X, positive="yes")
+    refused(r"every vote on the items used is (not )?'yes'|'yes' is not among the labels", alike)
     report = analyse_votes(alike, None)
     assert report.agreement is None and "all votes are alike" in repr(report) and report.to_html()
 
@@ -988,11 +984,10 @@ def test_alpha0_of_three_classes_without_features(alpha0):
 
 def animals(n=200, m=5, seed=0):
     """Three classes: features, votes and the truth in words."""
-    rng = np.random.default_rng(seed)
+    rng, words = np.random.default_rng(seed), np.array(["cat", "dog", "fox"])
     x = rng.normal(size=(n, 2))
-    eta = np.column_stack([x[:, 0], x[:, 1], np.zeros(n)])
+    eta = np.column_stack([x, np.zeros(n)])
     tau = np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)
-    words = np.array(["cat", "dog", "fox"])
     p = rng.dirichlet([1, 1, 1], size=n) * 0.4 + 0.6 * tau
     votes = np.array([rng.choice(3, size=m, p=q) for q in p])
     index = pd.Index([f"i{j}" for j in range(n)], name="item")
@@ -1010,25 +1005,20 @@ def test_three_classes_with_features_are_one_against_the_rest_and_that_is_said()
         assert re.search(r"Votes have 3 labels \(.*'dog' \d+.*\): this report is on 'dog' against all others together", text)
     long = analyse_votes(as_long(wide).astype("category"), x, positive="dog")
     np.testing.assert_array_equal(long.fit.coef, report.fit.coef)
-    with pytest.raises(ValueError, match=r"positive is missing.*'cat'"):
-        analyse_votes(wide, x)
-    with pytest.raises(ValueError, match="positive='cow' is not among the labels of votes"):
-        analyse_votes(wide, x, positive="cow")
+    refused(r"positive is missing.*'cat'", wide, x, None)
+    refused("positive='cow' is not among the labels of votes", wide, x, "cow")
     rare = as_long(wide)
     rare.loc[7:11, "label"] = "wolf"
-    words = r"4 different labels .*two classes, or at most 50 of 10 votes each. .*'wolf' .*row 7;"
-    for given in ((rare, x), (rare, None)):
-        with pytest.raises(ValueError, match=words):
-            analyse_votes(*given, positive="dog")
+    for given in (x, None):
+        refused(r"4 different labels .*two classes, or at most 50 of 10 votes each. .*'wolf' .*row 7;", rare, given, "dog")
 
 
 def test_a_report_without_features():
     """Agreement, alpha0 and the model of Dawid and Skene, each as its own function gives it."""
-    _, wide, _ = animals()
-    gaps = wide.copy()
+    gaps = animals()[1]
     gaps.iloc[:40, 4] = None
-    repeats = pd.concat([as_long(gaps), as_long(gaps)[:3].replace({"cat": "dog", "dog": "fox", "fox": "cat"})])
-    report = analyse_votes(repeats, None)
+    long = as_long(gaps)
+    report = analyse_votes(pd.concat([long, long[:3].replace({"cat": "dog", "dog": "fox", "fox": "cat"})]), None)
     assert report.counted["votes used"] == 960
     assert report.counted["repeated votes"] == report.counted["contradictory repeats"] == 3
     counts = np.column_stack([(gaps == name).sum(axis=1) for name in report.labels]).astype(float)
@@ -1037,16 +1027,15 @@ def test_a_report_without_features():
     assert report.agreement.value == agreement(counts, 0.95, np.random.default_rng(0))[0].value
     found, shares, _ = without_features(counts, 0.95)
     assert report.alpha0 == found and report.shares.tolist() == shares.tolist()
-    given = as_long(gaps).dropna()
+    given, code = long.dropna(), pd.Index(report.labels).get_indexer
     item, annotator = gaps.index.get_indexer(given["item"]), gaps.columns.get_indexer(given["annotator"])
-    model = dawid_skene(item, annotator, pd.Index(report.labels).get_indexer(given["label"]), 3)
+    model = dawid_skene(item, annotator, code(given["label"]), 3)
     mine = report.items[[f"Dawid-Skene {name}" for name in report.labels]]
     np.testing.assert_allclose(mine, model.posterior, atol=1e-9)
     np.testing.assert_allclose(report.items["doubt"], 1 - model.posterior.max(axis=1), atol=1e-9)
     np.testing.assert_allclose(report.confusion.to_numpy().reshape(5, 3, 3), model.confusion, atol=1e-9)
-    verdict = pd.Index(report.labels).get_indexer(report.items["verdict"])
-    j = np.arange(200)
-    next_vote = (found.value * shares[verdict] + counts[j, verdict]) / (found.value + counts.sum(axis=1))
+    verdict = code(report.items["verdict"])
+    next_vote = (found.value * shares[verdict] + counts[np.arange(200), verdict]) / (found.value + counts.sum(axis=1))
     np.testing.assert_allclose(report.items["next vote"], next_vote)
     assert report.items.loc[report.items["relabel"].idxmin(), "doubt"] == report.items["doubt"].max()
     for text in told(report):
@@ -1057,12 +1046,8 @@ def test_two_labels_without_features_are_examined_and_the_positive_one_comes_fir
     report = analyse_votes(swapped(WIDE, "a0"), None, positive="no")
     assert report.labels == ["no", "yes"] and report.annotators.loc["a0", "finding"] == "reversed"
     assert report.headline.use.startswith("Not as they are. 'a0' votes against")
-    with pytest.raises(ValueError, match="positive='maybe' is not among"):
-        analyse_votes(WIDE, None, positive="maybe")
-    with pytest.raises(ValueError, match="truth needs features"):
-        analyse_votes(WIDE, None, truth=TRUTH)
-    with pytest.raises(ValueError, match=r"3 different labels .* 'yse'"):
-        analyse_votes(edited(LONG, 17, "label", "yse"), None)
+    refused("positive='maybe' is not among", WIDE, None, "maybe")
+    refused("truth needs features", WIDE, None, truth=TRUTH)
 
 
 def test_of_single_votes_no_item_is_in_doubt_by_the_model():
@@ -1136,10 +1121,9 @@ def test_json_obeys_its_schema_and_holds_the_numbers(which):
     for broken in ({**written, "more": 1}, {k: v for k, v in written.items() if k != "headline"}):  # negative
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(broken, schema)
-    numbers = {row["quantity"]: row for row in written["numbers"]}
-    value, low, high = (report.alpha0[k] for k in range(3))
-    assert numbers["alpha0"]["value"] == (None if np.isnan(value) else "inf" if np.isinf(value) else value)
-    assert numbers["alpha0"]["high"] == ("inf" if np.isinf(high) else high) and numbers["alpha0"]["low"] == low
+    numbers = next(row for row in written["numbers"] if row["quantity"] == "alpha0")
+    for name, number in report.alpha0._asdict().items():
+        assert numbers[name] == (None if np.isnan(number) else "inf" if np.isinf(number) else number)
     assert len(written["tables"]["items"]) == len(report.items) and written["headline"]["use"] == report.headline.use
 
 
@@ -1206,14 +1190,6 @@ def test_gaps_repeats_and_items_that_lack_something_are_counted_and_named():
     assert kept.counted["votes used"] == 585 and kept.counted["repeated votes"] == 10
 
 
-def test_one_vote_an_item():
-    report = analyse_votes(WIDE[["a0"]], X, positive="yes")
-    assert np.isnan(report.alpha0.value) and report.overdispersion is None and report.advice == "either"
-    assert report.efficiency == (1, 1, 1)
-    for text in told(report):
-        assert "alpha0 cannot be known" in text and "of 1 annotator." in text
-
-
 def test_unanimous_votes_and_votes_more_regular_than_chance(drawn):
     every = pd.concat([WIDE["a0"]] * 3, axis=1).set_axis(["a", "b", "c"], axis=1)
     report = analyse_votes(every, X, positive="yes")
@@ -1258,10 +1234,13 @@ def test_numbers_have_their_level_and_their_number():
     assert "level 99.9%" in text and "99.9% intervals" in page and "100%" not in text + page and report.made["seed"] == "3"
     assert "99.9% intervals" in repr(report.worth) and "of 1 annotator on 120 items" in report.methods
     assert not re.search(r"between (\S+) and (\1|infinite)\b", page)
+    assert np.isnan(report.alpha0.value) and report.overdispersion is None and report.efficiency == (1, 1, 1)
+    assert "alpha0 cannot be known" in text and "of 1 annotator." in text
     assert [parts.items_worth(x) for x in (0.5, 1, 9.25)] == ["0.5 items' worth", "1 item's worth", "9.25 items' worth"]
     assert parts.p_value(0.0) == "p below 1e-300" and parts.p_value(0.0123) == "p = 0.0123"
-    counts = pd.DataFrame(COUNTS.astype(int), X.index, ["yes", "no"])
-    assert "votes on 120 items" in analyse_votes(counts, X, positive="yes", count_columns=["yes", "no"]).methods
+    counts = analyse_votes(counted(WIDE), X, positive="yes", count_columns=["yes", "no"])
+    assert "votes on 120 items" in counts.methods
+    assert analyse_votes(WIDE[["a0"]], X, positive="yes").advice == "either"
 
 
 # ------------------------------------------------------------------ Errors
@@ -1290,7 +1269,6 @@ def edited(frame, row, column, value):
         (LONG[:0], X, {}, "votes has no elements"),
         (LONG, X, {"positive": 10**400}, "positive=10+ is not among"),
         (LONG, edited(X, 3, "shape", "big"), {}, "features, item 'i3', column 'shape' is 'big'"),
-        (LONG, pd.concat([X, X[5:6]]), {}, "item 'i5' has two rows"),
         (LONG, X[[]], {}, "no numbers"),
         (LONG, X.set_axis(["a", "a"], axis=1), {}, "more than one column named 'a'"),
         (LONG, X.reset_index(drop=True), {}, "no item of votes is in features.*'i0'"),
@@ -1298,7 +1276,6 @@ def edited(frame, row, column, value):
         (LONG, X.assign(one=1.0), {}, r"'one'.*constant.*: leave it out by exclude= \(--exclude\), the intercept"),
         (LONG, X.assign(twice=2 * X["size"]), {}, r"'twice'.* as 'size': leave it out by exclude= \(--exclude\)"),
         (LONG, X, {"columns": ["size", "colour"]}, "columns: .*'colour'.*'shape'"),
-        (LONG, X, {"truth": "histology"}, "truth: .*'histology'"),
         (LONG, X, {"truth": [1] * 120}, "truth must be"),
         (NUMBERS, X, {"truth": TRUTH.astype(str), "positive": 0}, "item 'i0' is '1'.* negative class is 1: write truth in"),
         (NUMBERS.astype(str), X, {"truth": TRUTH * 1.0, "positive": "0"}, "item 'i0' is 1.0.* negative class is '1': write"),
@@ -1315,8 +1292,7 @@ def edited(frame, row, column, value):
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_errors_name_the_place(votes, features, options, words):
-    with pytest.raises(ValueError, match=words):
-        analyse_votes(votes, features, **{"positive": "yes"} | options)
+    refused(words, votes, features, **options)
 
 
 def test_the_callers_tables_are_left_alone():
@@ -1350,8 +1326,7 @@ def test_the_page_stands_alone(drawn):
     assert all(len(image["alt"]) > 60 for image in soup.find_all("img")) and len(soup.find_all("img")) == 4
     assert [h.name for h in soup.find_all(["h1", "h2", "h3"])] == ["h1"] + ["h2"] * 11
     assert soup.html["lang"] == "en" and "color-scheme: light dark" in html and "@media print" in html
-    assert html == the_report().to_html()
-    assert len(html) < 500_000
+    assert html == the_report().to_html() and len(html) < 500_000
 
 
 def test_the_top_of_the_page_says_what_it_is_about_and_answers_three_questions():
@@ -1518,9 +1493,10 @@ def folder(tmp_path_factory):
 GOOD = "report --features features.csv --positive yes --truth truth"
 
 
-def command(folder, *arguments):
+def command(folder, *arguments, stdout=subprocess.PIPE):
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.run([sys.executable, "-m", "softlabel", *arguments], cwd=folder, env=env, text=True, capture_output=True)
+    done = [sys.executable, "-m", "softlabel", *arguments]
+    return subprocess.run(done, cwd=folder, env=env, text=True, stdout=stdout, stderr=subprocess.PIPE)
 
 
 def run(folder, votes="votes.csv", features="features.csv", *more):
@@ -1537,14 +1513,13 @@ def test_the_command_writes_the_report(folder, drawn, capsys):
     done = command(folder, *f"{GOOD} --votes wide.csv -o out.html --items items.csv".split())
     assert done.returncode == 0, done.stderr
     report = analyse_votes(LONG, X, positive="yes", truth=TRUTH)
-    page = dataclasses.replace(report, files={"votes": "wide.csv", "features": "features.csv"}).to_html()
-    assert without_pictures((folder / "out.html").read_text(encoding="utf-8")) == without_pictures(page)
     assert done.stdout == f"{report!r}\n"
     assert "fitted 3 coefficients to 600 votes on 120 items" in done.stderr and "ms" in done.stderr
     assert len(pd.read_csv(folder / "items.csv")) == 120
     assert run(folder, "votes.csv", "features.csv", "-o", "long.html") == 0
-    long = without_pictures((folder / "long.html").read_text(encoding="utf-8"))
-    assert long == without_pictures(page).replace("wide.csv", "votes.csv") and "</html>" in long
+    for votes, written in (("wide.csv", "out.html"), ("votes.csv", "long.html")):
+        page = dataclasses.replace(report, files={"votes": votes, "features": "features.csv"}).to_html()
+        assert without_pictures((folder / written).read_text(encoding="utf-8")) == without_pictures(page)
     capsys.readouterr()
     assert run(folder, "wide.csv", "some.csv", "-o", "some.html") == 0
     said = capsys.readouterr()
@@ -1562,11 +1537,9 @@ def test_the_command_asks_for_its_library_before_it_computes(folder, capsys, mon
 def test_the_command_in_front_of_head(folder):
     reads, writes = os.pipe()
     os.close(reads)  # as `head` has, once it has seen enough
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    arguments = f"-m softlabel {GOOD} -q --votes votes.csv -o head.html".split()
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=env, stdout=writes, stderr=subprocess.PIPE)
+    done = command(folder, *f"{GOOD} -q --votes votes.csv -o head.html".split(), stdout=writes)
     os.close(writes)
-    assert (done.returncode, done.stderr) == (0, b"") and (folder / "head.html").exists()
+    assert (done.returncode, done.stderr) == (0, "") and (folder / "head.html").exists()
 
 
 def test_the_command_without_features_with_pseudonyms_and_as_json(folder, capsys):
