@@ -554,6 +554,7 @@ VALID = {
     "alpha0": lambda a: np.all(np.asarray(a, dtype=float) > 0),
     ("pooled_efficiency", "alpha0"): lambda a: a >= 0,
     "m": lambda m: np.all(np.asarray(m, dtype=float) >= 1),
+    ("worth_of_votes", "m"): lambda m: m is None or np.asarray(m, dtype=float) >= 1,
     "level": lambda level: 0 < level < 1,
     "prior1": lambda prior1: 0 < prior1 < 1,
 }
