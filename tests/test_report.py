@@ -467,7 +467,7 @@ def test_votes_that_lean_are_found_out_and_no_advice_rests_on_the_formula():
     assert found.lean.low < -1 < found.lean.high < 0 and found.scale.low < 1 < found.scale.high
     assert 0 < found.floor.low < floor < found.floor.high and found.error.low < floor + bayes < found.error.high
     assert report.refuted and found.equal_number.high < len(report.used) < report.promised.low
-    assert any("the mean of the votes leans" in text for text in report.warnings)
+    assert "the mean of the votes leans" in " ".join(report.warnings)
     for text in told(report):
         assert "the true labels, if of items drawn at random, rule out so much" in text
         assert "There is no advice to buy votes or items" in text and "buy more" not in text
@@ -479,8 +479,7 @@ def test_votes_whose_mean_is_right_keep_their_promise():
     found = report.worth
     assert not report.refuted and found.floor.low == 0 and found.lean.low <= 0 <= found.lean.high
     assert found.equal_number.low < 9000 < found.equal_number.high
-    said = repr(report)
-    assert "the true labels, if of items drawn at random, do not rule out so much." in said and "buy more" in said
+    assert "drawn at random, do not rule out so much." in repr(report) and "buy more" in repr(report)
 
 
 def test_votes_off_scale_alone_are_not_called_wrong():
@@ -512,15 +511,14 @@ def test_a_truth_that_levels_off_like_the_votes_is_not_called_wrong():
     x = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["size", "shape"]).rename_axis("item")
     p = 0.15 + 0.7 * expit(x.to_numpy() @ [4.0, 1])
     votes = pd.DataFrame(rng.random((2000, 5)) < p[:, None], x.index)
-    report = analyse_votes(votes, x, positive=True)
+    truth = pd.Series((rng.random(2000) < p).astype(int), x.index)[:600]
+    report, seen = (analyse_votes(votes, x, positive=True, truth=known) for known in (None, truth))
     assert report.mean_doubted and report.trusted and report.advice == "none"
     assert "guess, or see what the features do not. Only true labels tell which" in report.headline.use
     assert report.headline.worth.startswith("If the mean of the votes is right")
     for text in told(report):
         assert "mean is wrong" not in text and "their gains rest on a logistic regression, which" in text
         assert "when the table has been mended" not in text
-    truth = pd.Series((rng.random(2000) < p).astype(int), x.index).where(np.arange(2000) < 600)
-    seen = analyse_votes(votes, x, positive=True, truth=truth)
     assert seen.worth.lean.low <= 0 <= seen.worth.lean.high and not seen.refuted  # no reason to call it wrong
 
 
@@ -1069,8 +1067,7 @@ def test_a_small_table_in_which_all_agree_is_not_said_to_mean_nothing():
     assert report.headline.use.startswith("Annotators are not shown to agree") and "Buy nothing" not in report.headline.next
     assert "no sign" not in analyse_votes(unanimous(60), None).kinds
     chance = analyse_votes(unanimous(240).assign(Bob=np.where(np.arange(240) % 2, "yes", "no")), None)
-    assert "not shown to agree more than by chance (Krippendorff's alpha" in chance.headline.use
-    assert ", p = " in chance.headline.use
+    assert re.search(r"not shown to agree more than by chance \(Krippendorff's alpha .*, p = ", chance.headline.use)
     assert "more items would be needed" in chance.headline.next and "eature" not in chance.warnings[0]
     alike = repr(analyse_votes(unanimous(6).replace("no", "yes"), None))
     assert "single annotators, as all votes are alike" in alike and "of 1 label:" in alike
@@ -1473,14 +1470,11 @@ def folder(tmp_path_factory):
     LONG.to_csv(folder / "votes.csv", index=False)
     WIDE.to_csv(folder / "wide.csv")
     X.assign(truth=TRUTH).to_csv(folder / "features.csv")
-    lines = (folder / "votes.csv").read_text().splitlines()
-    lines[7] = lines[7].rsplit(",", 1)[0] + ",yse"
-    (folder / "typo.csv").write_text("\n".join(lines))
+    X.assign(truth=TRUTH[:40].map({1: "yes", 0: "no"})).to_csv(folder / "some.csv")
+    edited(LONG, 6, "label", "yse").to_csv(folder / "typo.csv", index=False)
+    edited(X.assign(truth=TRUTH), 3, "size", "wide").to_csv(folder / "words.csv")
+    lines = (folder / "typo.csv").read_text().splitlines()
     (folder / "blank.csv").write_text("\n".join([*lines[:3], "", *lines[3:], ""]))
-    features = (folder / "features.csv").read_text().splitlines()
-    features[4] = "i3,wide,1,0"
-    (folder / "words.csv").write_text("\n".join(features))
-    X.assign(truth=TRUTH.map({1: "yes", 0: "no"}).where(np.arange(120) < 40)).to_csv(folder / "some.csv")
     return folder
 
 
@@ -1493,7 +1487,8 @@ def command(folder, *arguments, stdout=subprocess.PIPE):
     return subprocess.run(done, cwd=folder, env=env, text=True, stdout=stdout, stderr=subprocess.PIPE)
 
 
-def run(folder, votes="votes.csv", features="features.csv", *more):
+def run(folder, *more, votes="votes.csv", features="features.csv"):
+    """The exit status."""
     with contextlib.chdir(folder):
         return main(["report", "--votes", votes, "--features", features, "--positive", "yes", "--truth", "truth", "-q", *more])
 
@@ -1510,19 +1505,19 @@ def test_the_command_writes_the_report(folder, drawn, capsys):
     assert done.stdout == f"{report!r}\n"
     assert "fitted 3 coefficients to 600 votes on 120 items" in done.stderr and "ms" in done.stderr
     assert len(pd.read_csv(folder / "items.csv")) == 120
-    assert run(folder, "votes.csv", "features.csv", "-o", "long.html") == 0
+    assert run(folder, "-o", "long.html") == 0
     for votes, written in (("wide.csv", "out.html"), ("votes.csv", "long.html")):
         page = dataclasses.replace(report, files={"votes": votes, "features": "features.csv"}).to_html()
         assert without_pictures((folder / written).read_text(encoding="utf-8")) == without_pictures(page)
     capsys.readouterr()
-    assert run(folder, "wide.csv", "some.csv", "-o", "some.html") == 0
+    assert run(folder, "-o", "some.html", votes="wide.csv", features="some.csv") == 0
     said = capsys.readouterr()
     assert said.out == f"{analyse_votes(WIDE, X, positive='yes', truth=TRUTH[:40])!r}\n" and said.err == ""
 
 
 def test_the_command_asks_for_its_library_before_it_computes(folder, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert run(folder, "votes.csv", "features.csv", "-o", "none.html") == 2
+    assert run(folder, "-o", "none.html") == 2
     assert capsys.readouterr() == ("", "error: softlabel report needs matplotlib, which is not installed: pip install "
                                        "'softlabel[report]'\n")  # fmt: skip
     assert not (folder / "none.html").exists()
@@ -1557,7 +1552,7 @@ def test_the_command_without_features_with_pseudonyms_and_as_json(folder, capsys
 ])  # fmt: skip
 def test_the_command_says_what_is_wrong_with_a_file(folder, capsys, votes, features, more, words):
     truth = ("--truth", "label") if features == "votes.csv" else ()
-    assert run(folder, votes, features, *more, *truth) == 2
+    assert run(folder, *more, *truth, votes=votes, features=features) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and said.count("\n") == 1
     for word in words:
@@ -1586,14 +1581,14 @@ def test_the_command_overwrites_no_file_of_its_own_and_asks_before_it_computes(t
     monkeypatch.setattr("softlabel.report.command.analyse_votes", pytest.fail)
     (tmp_path / "shut").mkdir()
     monkeypatch.setattr("os.access", lambda path, mode: path.name != "shut")  # root may write anywhere
-    assert run(tmp_path, "votes.csv", "features.csv", *outputs.split()) == 2
+    assert run(tmp_path, *outputs.split()) == 2
     assert capsys.readouterr().err.startswith(f"error: {words}")
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
 def test_a_bad_seed_is_named_as_an_option(folder, capsys):
     with pytest.raises(SystemExit, match="2"):
-        run(folder, "votes.csv", "features.csv", "--seed", "-1")
+        run(folder, "--seed", "-1")
     assert "argument --seed: must be a whole number of at least 0, got -1" in capsys.readouterr().err
 
 
