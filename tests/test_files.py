@@ -47,11 +47,29 @@ def in_words(items=lambda k: f"a{k:03d}", labels=("no", "yes"), annotators=str):
     """The same votes and features with other names of items and labels."""
     words = pd.Series(labels)[LONG["label"].astype(int)].to_numpy()
     names = [items(k) for k in range(N)]
-    votes = pd.DataFrame(
-        {"item": [names[k] for k in LONG["item"]], "annotator": LONG["annotator"].map(annotators), "label": words}
-    )
-    features = X.set_axis(pd.Index(names, name="item"))
-    return votes, features
+    votes = {"item": [names[k] for k in LONG["item"]], "annotator": LONG["annotator"].map(annotators), "label": words}
+    return pd.DataFrame(votes), X.set_axis(pd.Index(names, name="item"))
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a table as text, with its index where that has a name; the path."""
+
+    def write(table, name="votes", **form):
+        table.to_csv(tmp_path / f"{name}.csv", index=table.index.name is not None, **form)
+        return tmp_path / f"{name}.csv"
+
+    return write
+
+
+def widened(votes):
+    return votes.pivot(index="item", columns="annotator", values="label")
+
+
+def refused(words, votes, features, positive="yes", **options):
+    """By the function that users call."""
+    with pytest.raises(ValueError, match=words):
+        analyse_votes(votes, features, positive=positive, **options)
 
 
 def read(votes, features, positive="yes", **options):
@@ -101,12 +119,9 @@ LABELS = {
 
 @pytest.mark.parametrize("labels, positive", LABELS.values(), ids=list(LABELS))
 @pytest.mark.parametrize("wide", [False, True], ids=["long", "wide"])
-def test_labels_of_any_kind_from_a_file(tmp_path, labels, positive, wide):
+def test_labels_of_any_kind_from_a_file(written, labels, positive, wide):
     votes, features = in_words(labels=labels)
-    votes = votes.pivot_table(index="item", columns="annotator", values="label", aggfunc="first") if wide else votes
-    votes.to_csv(tmp_path / "votes.csv", index=wide)
-    features.to_csv(tmp_path / "features.csv")
-    is_whole(read(tmp_path / "votes.csv", tmp_path / "features.csv", positive))
+    is_whole(read(written(widened(votes) if wide else votes), written(features, "features"), positive))
 
 
 @pytest.mark.parametrize(
@@ -114,80 +129,64 @@ def test_labels_of_any_kind_from_a_file(tmp_path, labels, positive, wide):
     [lambda k: k + 1, lambda k: f"{k:03d}", lambda k: 10124420001034504343 + k, lambda k: k - 20, lambda k: f"é {k}"],
     ids=["numbers", "leading zeros", "twenty digits", "negative", "accents and blanks"],
 )
-def test_items_of_any_kind_from_a_file(tmp_path, items):
+def test_items_of_any_kind_from_a_file(written, items):
     votes, features = in_words(items)
-    votes.to_csv(tmp_path / "votes.csv", index=False)
-    features.to_csv(tmp_path / "features.csv")
-    tables = read(tmp_path / "votes.csv", tmp_path / "features.csv")
+    tables = read(written(votes), written(features, "features"))
     is_whole(tables)
     assert list(tables.features["item"]) == [str(items(k)) for k in range(N)] and not tables.notes
     assert tables.files == {"votes": "votes.csv", "features": "features.csv"}
 
 
-def test_annotators_1_and_01_are_two(tmp_path):
+def test_annotators_1_and_01_are_two(written):
     votes, features = in_words(annotators={"w1": "1", "w2": "01", "w3": "1.0"}.get)
-    votes.to_csv(tmp_path / "votes.csv", index=False)
-    tables = read(tmp_path / "votes.csv", features)
-    assert set(tables.votes["annotator"]) == {"1", "01", "1.0"}
+    assert set(read(written(votes), features).votes["annotator"]) == {"1", "01", "1.0"}
 
 
-def test_numbers_that_became_decimals_are_numbers_again(tmp_path):
+def test_numbers_that_became_decimals_are_numbers_again(written):
     """As where a gap made pandas write 1 as 1.0; both tables then have the same items."""
     votes, features = in_words(lambda k: k + 1)
     votes["item"] = votes["item"].astype(float)
     is_whole(read(votes, features))
-    votes.to_csv(tmp_path / "votes.csv", index=False)
-    features.to_csv(tmp_path / "features.csv")
-    tables = read(tmp_path / "votes.csv", tmp_path / "features.csv")
+    tables = read(written(votes), written(features, "features"))
     is_whole(tables)
     assert tables.notes == ("The items of votes end in .0, which was taken away.",)
 
 
 def test_decimals_that_have_lost_digits_are_refused():
     votes, features = in_words(lambda k: 10124420001034504343 + k)
-    with pytest.raises(ValueError, match="is a number of so many digits"):
-        analyse_votes(votes.assign(item=votes["item"].astype(float)), features, positive="yes")
+    refused("is a number of so many digits", votes.assign(item=votes["item"].astype(float)), features)
 
 
-def test_numbers_in_one_table_and_text_in_the_other(tmp_path):
+def test_numbers_in_one_table_and_text_in_the_other(written):
     votes, features = in_words(lambda k: k + 1)
-    votes.to_csv(tmp_path / "votes.csv", index=False)
-    truth = pd.Series(1, features.index)
-    tables = read(tmp_path / "votes.csv", features, truth=truth)
-    is_whole(tables)
-    assert "matched as text" in tables.notes[0] and tables.truth.index[0] == "1"
-    features.to_csv(tmp_path / "features.csv")  # the truth alone has numbers
-    tables = read(tmp_path / "votes.csv", tmp_path / "features.csv", truth=truth)
-    assert "matched as text" in tables.notes[0] and tables.truth.index[0] == "1"
+    is_whole(read(written(votes), features))
+    for given in (features, written(features, "features")):  # of the latter, the truth alone has numbers
+        tables = read(written(votes), given, truth=pd.Series(1, features.index))
+        assert "matched as text" in tables.notes[0] and tables.truth.index[0] == "1"
 
 
 @pytest.mark.parametrize("digits", [2, 3])
-def test_zeros_in_front_that_one_table_has_lost_are_an_error(tmp_path, digits):
+def test_zeros_in_front_that_one_table_has_lost_are_an_error(written, digits):
     """Numbers of two digits are alike in both tables if these write two, and would be used alone."""
     votes, features = in_words(str)
     padded = features.set_axis(features.index.str.zfill(digits).rename("item"))
-    votes.to_csv(tmp_path / "votes.csv", index=False)
-    padded.to_csv(tmp_path / "features.csv")
     zero, many = "0" * digits, N if digits == 3 else 10
     words = f"'{zero}' in features, features.csv line 2 .such items in all: {many}.: write them alike in both"
     for number in (str, int):
         given = votes.assign(item=votes["item"].map(number))
-        with pytest.raises(ValueError, match=f"votes, row 0: item '0' is {words}"):
-            read(given, tmp_path / "features.csv")
-    with pytest.raises(ValueError, match=f"votes, votes.csv line 2: item '0' is {words}"):
-        analyse_votes(tmp_path / "votes.csv", tmp_path / "features.csv", positive="yes")
-    with pytest.raises(ValueError, match=f"votes, row 0: item '{zero}' is '0' in features, item '0' "):
-        read(votes.assign(item=votes["item"].str.zfill(digits)), features)
+        refused(f"votes, row 0: item '0' is {words}", given, written(padded, "features"))
+    refused(f"votes, votes.csv line 2: item '0' is {words}", written(votes), written(padded, "features"))
+    given = votes.assign(item=votes["item"].str.zfill(digits))
+    refused(f"votes, row 0: item '{zero}' is '0' in features, item '0' ", given, features)
     both = pd.concat([features, padded.drop(features.index, errors="ignore")])  # 1 and 01 are two items
     assert counted(read(votes, both))[1].sum() == 3 * N
 
 
 @pytest.mark.parametrize("column", ["item", "annotator", "label"])
-def test_blanks_are_taken_away_and_said(tmp_path, column):
+def test_blanks_are_taken_away_and_said(written, column):
     votes, features = in_words()
     votes.loc[::2, column] += " "
-    votes.to_csv(tmp_path / "votes.csv", index=False)
-    for given in (tmp_path / "votes.csv", votes, votes.astype("category")):
+    for given in (written(votes), votes, votes.astype("category")):
         tables = read(given, features)
         is_whole(tables)
         assert tables.votes["annotator"].nunique() == 3
@@ -195,30 +194,26 @@ def test_blanks_are_taken_away_and_said(tmp_path, column):
 
 
 @pytest.mark.parametrize("mark", ["unsure", "-1", "skip"])
-def test_labels_that_are_none(tmp_path, mark):
+def test_labels_that_are_none(written, mark):
     votes, features = in_words()
     votes.loc[[0, 5], "label"] = mark
     others = ", ".join(repr(other) for other in ("unsure", -1, "skip") if str(other) != mark)
-    votes.to_csv(tmp_path / "votes.csv", index=False)
-    for given in (tmp_path / "votes.csv", votes, votes.pivot(index="item", columns="annotator", values="label")):
+    for given in (written(votes), votes, widened(votes)):
         tables = read(given, features, missing=["unsure", -1, "skip"])
         s, m = counted(tables)
         assert m.sum() == 3 * N - 2 and s.sum() == S.sum() - LONG["label"][[0, 5]].sum()
         assert [text for text in tables.notes if "missing" in text] == [f"No label is {others}, which missing names."]
         tables = read(given, features, missing=[f" {mark.upper()}", np.nan, "NA"])
         assert counted(tables)[1].sum() == 3 * N - 2 and not tables.notes
-    with pytest.raises(ValueError, match=f"3 different labels.*{mark}"):
-        analyse_votes(votes, features, positive="yes")
+    refused(f"3 different labels.*{mark}", votes, features)
 
 
 @pytest.mark.parametrize("word", ["I don't know", "Don’t know", "not sure", "I am not sure.", "cannot say", "-1.0", "??"])
 def test_many_votes_do_not_make_a_class_of_no_label(word):
     votes, features = in_words()
     votes.loc[:49, "label"] = word
-    for given in ((votes, features), (votes, None)):
-        words = rf"No class is .*\(votes: 50\): leave it out by missing=\[.*{re.escape(word)}.\]"
-        with pytest.raises(ValueError, match=words):
-            analyse_votes(*given, positive="yes")
+    for given in (features, None):
+        refused(rf"No class is .*\(votes: 50\): leave it out by missing=\[.*{re.escape(word)}.\]", votes, given)
 
 
 @pytest.mark.parametrize(
@@ -259,15 +254,12 @@ def test_a_rare_class_that_was_named_is_no_slip():
 @pytest.mark.parametrize("labels, positive", [(range(5), 4), (range(5), 0), (list("01234"), "4")])
 def test_truth_that_may_be_labels_or_yes_and_no(labels, positive):
     """0 and 1 of the classes 0 to 4: nothing is guessed."""
-    given = LONG["item"] % 3 + LONG["label"] * 2
-    votes = LONG.assign(label=np.array(labels, object)[given])
-    options = {"positive": positive}
+    votes = LONG.assign(label=np.array(labels, object)[LONG["item"] % 3 + LONG["label"] * 2])
     words = rf"truth of item 0 is .*, and all of truth is 0 or 1: labels .*Write truth as {positive!r} and 'not {positive}'"
     for truth in (np.arange(N) % 2, np.ones(N, int), np.arange(N) % 2 * 1.0):
-        with pytest.raises(ValueError, match=words):
-            analyse_votes(votes, X, truth=pd.Series(truth), **options)
+        refused(words, votes, X, positive, truth=pd.Series(truth))
     meant = [positive if k % 2 else f"not {positive}" for k in range(N)]  # as the error says
-    report = analyse_votes(votes, X, truth=pd.Series(meant, dtype=object), **options)
+    report = analyse_votes(votes, X, truth=pd.Series(meant, dtype=object), positive=positive)
     np.testing.assert_array_equal(report.items["truth"], np.arange(N) % 2)
 
 
@@ -275,18 +267,16 @@ def test_truth_that_may_be_labels_or_yes_and_no(labels, positive):
 def test_labels_that_read_alike_are_not_two_classes(labels, others):
     votes, features = in_words(labels=labels)
     votes.loc[60:, "label"] = votes["label"][60:].map(dict(zip(labels, others)))
-    wide = votes.pivot(index="item", columns="annotator", values="label")
-    for given, row in ((votes, r"row \d\d"), (wide, r"item 'a0\d\d'")):
-        with pytest.raises(ValueError, match=f"votes has the labels .*, which read alike .* is first in votes, {row}"):
-            read(given, features, labels[1])
+    for given, row in ((votes, r"row \d\d"), (widened(votes), r"item 'a0\d\d'")):
+        words = f"votes has the labels .*, which read alike .* is first in votes, {row}"
+        refused(words, given, features, labels[1])
 
 
 @pytest.mark.parametrize("empty", ["", "NA", "N/A", "null", "None", "nan"])
-def test_cells_that_hold_nothing(tmp_path, empty):
+def test_cells_that_hold_nothing(written, empty):
     votes, features = in_words()
     votes.loc[0, "label"] = empty
-    votes.to_csv(tmp_path / "votes.csv", index=False)
-    assert counted(read(tmp_path / "votes.csv", features))[1].sum() == 3 * N - 1
+    assert counted(read(written(votes), features))[1].sum() == 3 * N - 1
 
 
 def test_the_label_that_is_meant():
@@ -308,17 +298,16 @@ def test_the_label_that_is_meant():
         (("no", "yes", "other"), "yes", ("OTHER", "YES")),
     ],
 )
-def test_true_labels_of_some_items_from_a_file(tmp_path, labels, positive, words):
+def test_true_labels_of_some_items_from_a_file(written, labels, positive, words):
     """As pandas writes a column with gaps: 1.0 and 0.0, and nothing where it is unknown."""
     votes, features = in_words(labels=labels[:2])
     votes = pd.concat([votes, votes[: len(labels) - 2].assign(annotator="w4", label="other")])
     truth = pd.Series([words[1], None, words[0], *[None] * (N - 3)])
     truth = truth.infer_objects().set_axis(features.index)
-    votes.to_csv(tmp_path / "votes.csv", index=False)
-    features.assign(gold=truth).to_csv(tmp_path / "features.csv")
-    assert words != (0, 1) or ",1.0" in (tmp_path / "features.csv").read_text()
-    for given in ({"features": tmp_path / "features.csv", "truth": "gold"}, {"features": features, "truth": truth}):
-        tables = read(tmp_path / "votes.csv", positive=positive, **given)
+    file = written(features.assign(gold=truth), "features")
+    assert words != (0, 1) or ",1.0" in file.read_text()
+    for given in ({"features": file, "truth": "gold"}, {"features": features, "truth": truth}):
+        tables = read(written(votes), positive=positive, **given)
         x, known = read_features(tables.features, tables.truth)
         found = read_truth(known, x.index, list(tables.votes["label"].unique()), tables.positive)
         np.testing.assert_array_equal(found, [1, np.nan, 0, *[np.nan] * (N - 3)])
@@ -327,16 +316,14 @@ def test_true_labels_of_some_items_from_a_file(tmp_path, labels, positive, words
 # ------------------------------------------------------------------ Files
 
 
-def test_separators_decimal_commas_and_encodings(tmp_path):
+def test_separators_decimal_commas_and_encodings(written):
     votes, features = in_words(lambda k: f"Ä{k}")
     for separator, decimal, encoding in (
         *((";", ",", "utf-8-sig"), (";", ",", "cp1252"), (";", ".", "utf-8"), ("\t", ",", "utf-16"), ("\t", ".", "utf-8")),
         *((",", ".", "utf-8-sig"), ("|", ".", "cp1252")),
     ):
-        form = {"sep": separator, "encoding": encoding}
-        votes.to_csv(tmp_path / "votes.csv", index=False, **form)
-        features.to_csv(tmp_path / "features.csv", decimal=decimal, **form)
-        tables = read(tmp_path / "votes.csv", tmp_path / "features.csv")
+        form = {"sep": separator, "encoding": encoding, "decimal": decimal}
+        tables = read(written(votes, **form), written(features, "features", **form))
         is_whole(tables)
         assert any("decimal commas" in note for note in tables.notes) == (decimal == ",")
         assert any("Latin-1" in note for note in tables.notes) == (encoding == "cp1252")
@@ -346,11 +333,11 @@ def test_separators_decimal_commas_and_encodings(tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_first_line_for_excel_that_says_the_separator(tmp_path, line, encoding):
     votes, features = in_words()
-    (tmp_path / "votes.csv").write_text(f"{line}\n{votes.to_csv(index=False, sep=';')}", encoding=encoding)
+    text = f"{line}\n{votes.to_csv(index=False, sep=';')}"
+    (tmp_path / "votes.csv").write_text(text, encoding=encoding)
     is_whole(read(tmp_path / "votes.csv", features))
-    (tmp_path / "votes.csv").write_text(f"{line}\n{votes.to_csv(index=False, sep=';')}a000;;yes\n", encoding=encoding)
-    with pytest.raises(ValueError, match=f"votes.csv line {3 * N + 3}: the annotator is missing"):
-        analyse_votes(tmp_path / "votes.csv", features, positive="yes")
+    (tmp_path / "votes.csv").write_text(f"{text}a000;;yes\n", encoding=encoding)
+    refused(f"votes.csv line {3 * N + 3}: the annotator is missing", tmp_path / "votes.csv", features)
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs files for pipes")
@@ -365,57 +352,41 @@ def test_a_file_may_be_a_pipe():
         os.close(out)
 
 
-def test_a_comma_that_is_no_decimal_sign_is_an_error(tmp_path):
-    """In a file with commas, "1,234" may be a thousand: nothing is guessed."""
-    votes, features = in_words()
-    features.assign(size=["1,234", *["2.5"] * (N - 1)]).to_csv(tmp_path / "features.csv")
-    with pytest.raises(ValueError, match=r"features.csv line 2 .*'size' is '1,234'"):
-        analyse_votes(votes, tmp_path / "features.csv", positive="yes")
-
-
 @pytest.mark.parametrize("decimal, sign", [(",", "."), (".", ",")])
-def test_thousands_beside_decimals(tmp_path, decimal, sign):
-    """1.234 beside 0,5 is not 1.234; beside 0.5, or where it cannot be a thousand, it is."""
+@pytest.mark.parametrize("whole", [False, True])
+def test_thousands_or_decimals(written, decimal, sign, whole):
+    """1.234 beside 0,5, or beside 987 without decimals elsewhere, is a guess; beside 0.5, or 2.5 in its own column, not."""
     votes, features = in_words()
-    form = {"sep": ";", "decimal": decimal}
-    features.assign(price=[f"1{sign}234", *["300"] * (N - 1)]).to_csv(tmp_path / "features.csv", **form)
-    words = rf"features.csv line 2, column 'price' is '1\{sign}234', and column 'size' has '.*\{decimal}"
-    with pytest.raises(ValueError, match=words):
-        read(votes, tmp_path / "features.csv")
-    is_whole(read(votes, tmp_path / "features.csv", columns=["size", "shape"]))
-    for cells in ([f"1{decimal}234", *["300"] * (N - 1)], [f"0{sign}234", *["300"] * (N - 1)], ["1234"] * N):
-        features.assign(price=cells).to_csv(tmp_path / "features.csv", **form)
-        assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) in (1.234, 0.234, 1234)
+    others = pd.DataFrame({"rooms": np.arange(N) % 5}, features.index) if whole else features
+
+    def priced(first, second, rest):
+        return written(others.assign(price=[first, second, *[rest] * (N - 2)]), "features", sep=";", decimal=decimal)
+
+    beside = r"features.csv line 3 is '987': thousands or decimals\?" if whole else rf"column 'size' has '.*\{decimal}"
+    words = rf"features.csv line 2, column 'price' is '1\{sign}234', and {beside}"
+    refused(words, votes, priced(f"1{sign}234", "987", "987"))
+    if whole:
+        right = {1.234: [f"1{sign}234", *[f"987{sign}000"] * 2], 1.235: [f"1{sign}235", f"2{sign}5", "987"]}
+    else:
+        is_whole(read(votes, priced(f"1{sign}234", "987", "987"), columns=["size", "shape"]))
+        right = {1.234: [f"1{decimal}234", "300", "300"], 0.234: [f"0{sign}234", "300", "300"]}
+    for number, cells in {**right, 1234: ["1234", "1234", "1234"]}.items():
+        assert float(read(votes, priced(*cells)).features["price"].iloc[0]) == number
 
 
 @pytest.mark.parametrize("odd", ["0.5", "1.234", "1.234,5", "2,5 cm", "big"])
-def test_a_cell_that_is_not_as_the_others_is_the_one_that_is_named(tmp_path, odd):
+def test_a_cell_that_is_not_as_the_others_is_the_one_that_is_named(written, odd):
+    """One comma among points as well, and in a file with commas, where "1,234" may be a thousand."""
     votes, features = in_words()
-    cells = [f"{k},5" for k in range(N)]
-    features.assign(price=[*cells[:7], odd, *cells[8:]]).to_csv(tmp_path / "features.csv", sep=";", decimal=",")
+
+    def priced(decimal, cell, sep=";"):
+        cells = [*(f"{k}{decimal}5" for k in range(7)), cell, *[f"0{decimal}5"] * (N - 8)]
+        return written(features.assign(price=cells), "features", sep=sep, decimal=decimal)
+
     words = rf"features.csv line 9, column 'price' is '{re.escape(odd)}', where others .* such as '0,5' .such cells in all: 1"
-    with pytest.raises(ValueError, match=words):
-        read(votes, tmp_path / "features.csv")
-    text = features.assign(price=[*(f"{k}.5" for k in range(7)), "7,5", *["0.5"] * (N - 8)])  # one comma among points
-    text.to_csv(tmp_path / "features.csv", sep=";")
-    with pytest.raises(ValueError, match=r"features.csv line 9 .*column 'price' is '7,5'"):
-        analyse_votes(votes, tmp_path / "features.csv", positive="yes")
-
-
-@pytest.mark.parametrize("sign", [",", "."])
-def test_thousands_beside_whole_numbers(tmp_path, sign):
-    """1,234 and 987, where no column has decimals: a thousand times too much or too little is a guess."""
-    votes, features = in_words()
-    whole = pd.DataFrame({"price": [f"1{sign}234", *["987"] * (N - 1)], "rooms": np.arange(N) % 5}, features.index)
-    whole.to_csv(tmp_path / "features.csv", sep=";")
-    words = rf"line 2, column 'price' is '1\{sign}234', and features.csv line 3 is '987': thousands or decimals\?"
-    with pytest.raises(ValueError, match=words):
-        read(votes, tmp_path / "features.csv")
-    for cells in ([f"1{sign}234", *[f"987{sign}000"] * (N - 1)], [f"1{sign}234", f"2{sign}5", *["987"] * (N - 2)]):
-        whole.assign(price=cells).to_csv(tmp_path / "features.csv", sep=";")
-        assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) == 1.234
-    whole.assign(price=1234).to_csv(tmp_path / "features.csv", sep=";")
-    assert float(read(votes, tmp_path / "features.csv").features["price"].iloc[0]) == 1234
+    refused(words, votes, priced(",", odd))
+    refused(r"features.csv line 9 .*column 'price' is '7,5'", votes, priced(".", "7,5"))
+    refused(r"features.csv line 9 .*'price' is '1,234'", votes, priced(".", "1,234", ","))
 
 
 def test_records_of_json(tmp_path):
@@ -459,9 +430,8 @@ def test_what_cannot_be_read(tmp_path, name, text, words):
 
 def test_parquet(tmp_path):
     pytest.importorskip("pyarrow", reason="needs pyarrow")
-    votes, features = in_words(lambda k: k)
-    votes.to_parquet(tmp_path / "votes.parquet")
-    features.to_parquet(tmp_path / "features.parquet")
+    for table, name in zip(in_words(lambda k: k), ("votes", "features")):
+        table.to_parquet(tmp_path / f"{name}.parquet")
     is_whole(read(tmp_path / "votes.parquet", tmp_path / "features.parquet"))
 
 
@@ -495,41 +465,35 @@ HEADS = {
 
 
 @pytest.mark.parametrize("head", HEADS.values(), ids=list(HEADS))
-def test_columns_are_known_by_the_names_that_tools_give_them(tmp_path, head):
+def test_columns_are_known_by_the_names_that_tools_give_them(written, head):
     votes, features = in_words()
     votes = votes.set_axis(head.split(","), axis=1).assign(Title="Is it?", Reward="$0.05", AssignmentStatus="Approved")
-    votes.sample(frac=1, axis=1, random_state=1).to_csv(tmp_path / "votes.csv", index=False)
-    for given in (tmp_path / "votes.csv", votes):
+    for given in (written(votes.sample(frac=1, axis=1, random_state=1)), votes):
         tables = read(given, features)
         is_whole(tables)
-        usual = {"task", "worker", "item", "annotator", "label"}
         for name, role in zip(head.split(","), ROLES):
-            assert (f"{name!r} is the {role}" in " ".join(tables.notes)) == (name not in usual)
+            usual = name in ("task", "worker", "label")
+            assert (f"{name!r} is the {role}" in " ".join(tables.notes)) != usual
 
 
-def test_columns_by_option(tmp_path):
+def test_columns_by_option():
     votes, features = in_words()
-    votes = votes.set_axis(["picture", "who", "what"], axis=1)
     roles = {"item": "picture", "annotator": "who", "label": "what"}
-    tables = read(votes, features.reset_index(names="picture"), **roles)
+    tables = read(votes.rename(columns=roles), features.reset_index(names="picture"), **roles)
     is_whole(tables)
     assert not tables.notes
-    with pytest.raises(ValueError, match="label: votes has no column 'said'; its columns are 'picture', 'who', 'what'"):
-        read(votes, features, **roles | {"label": "said"})
 
 
-def test_items_may_have_different_columns_in_votes_and_features(tmp_path):
+def test_items_may_have_different_columns_in_votes_and_features(written):
     """That of the votes is named, that of the features is known by its name."""
     votes, features = in_words()
     votes = votes.rename(columns={"item": "Fall"})
-    features.to_csv(tmp_path / "features.csv")
-    for given in (tmp_path / "features.csv", features, features.reset_index(names="task_id")):
+    for given in (written(features, "features"), features, features.reset_index(names="task_id")):
         is_whole(read(votes, given, item="Fall"))
     words = "item: features has no column 'Fall', as votes has, nor one known for the item: give both tables the same"
-    with pytest.raises(ValueError, match=f"{words}; its columns are 'Nummer', 'size', 'shape'"):
-        read(votes, features.reset_index(names="Nummer"), item="Fall")
-    with pytest.raises(ValueError, match="item: votes has no column 'Fal'"):
-        read(votes, features, item="Fal")
+    words += "; its columns are 'Nummer', 'size', 'shape'"
+    refused(words, votes, features.reset_index(names="Nummer"), item="Fall")
+    refused("item: votes has no column 'Fal'", votes, features, item="Fal")
 
 
 def test_votes_that_were_counted():
@@ -555,17 +519,16 @@ COUNTED = pd.crosstab(LONG["item"], LONG["label"].map({True: "yes", False: "no"}
             (with_cell(COUNTED, 3, "no", bad), {}, f"votes, row 3, column 'no' is {bad}: numbers of votes must be whole")
             for bad in (-1, 1.5, None)
         ),
-        (COUNTED, {"counts": ["yes", "nein"]}, "count_columns.*has no column 'nein'"),
-        (COUNTED, {"counts": ["yes"]}, "count_columns.*for each of at least two labels"),
-        (COUNTED, {"counts": "yes"}, "count_columns.*list"),
-        (COUNTED, {"counts": ()}, r"'yes' is no label but a column of votes: .* by count_columns= \(--counts\)"),
+        (COUNTED, {"count_columns": ["yes", "nein"]}, "count_columns.*has no column 'nein'"),
+        (COUNTED, {"count_columns": ["yes"]}, "count_columns.*for each of at least two labels"),
+        (COUNTED, {"count_columns": "yes"}, "count_columns.*list"),
+        (COUNTED, {"count_columns": ()}, r"'yes' is no label but a column of votes: .* by count_columns= \(--counts\)"),
         (COUNTED, {"missing": ["no"]}, r"missing is for votes with a label each: .* out of count_columns \(--counts\)"),
         (pd.concat([COUNTED, COUNTED[:1]]), {}, "more than one row of counts for item 0"),
     ],
 )
 def test_counts_that_cannot_be_read(table, options, words):
-    with pytest.raises(ValueError, match=words):
-        read(table, X, **{"counts": ["yes", "no"]} | options)
+    refused(words, table, X, **{"count_columns": ["yes", "no"]} | options)
 
 
 YES = np.arange(24) % 4  # of three votes, unless said otherwise
@@ -601,102 +564,87 @@ def test_the_number_of_all_votes_is_no_label(counts, total):
         assert len(rest) < 2 or len(read(votes, None, "yes", counts=rest).votes) == votes[rest].to_numpy().sum()
 
 
-def test_a_column_of_a_wide_table_that_is_no_annotator(tmp_path):
+def test_a_column_of_a_wide_table_that_is_no_annotator():
     votes, features = in_words()
-    wide = votes.pivot(index="item", columns="annotator", values="label")
-    wide["email"] = [f"{k}@example.org" for k in range(N)]
-    with pytest.raises(ValueError, match=r"column 'email' holds '0@example.org'.*exclude=\['email'\] \(--exclude email\)"):
-        read(wide, features)
-    is_whole(read(wide, features, exclude=["email"]))
-    typo = wide.drop(columns="email")
-    typo.iloc[3, 1] = "yse"
-    with pytest.raises(ValueError, match=r"3 different labels .*'yse'"):  # that is no column of its own
-        analyse_votes(typo, features, positive="yes")
-    wide = wide.rename(columns={"email": "Gold"}).assign(Gold="yes")
-    words = r"column 'Gold', which looks like true labels .*exclude=\['Gold'\] \(--exclude Gold\)"
-    with pytest.raises(ValueError, match=words):
-        read(wide, features)
-    is_whole(read(wide, features, exclude=["Gold"]))
-    is_whole(read(wide.drop(columns="Gold").set_axis(["X", "Y", "GT"], axis=1), features))  # initials
+    wide = widened(votes)
+    email = wide.assign(email=[f"{k}@example.org" for k in range(N)])
+    refused(r"column 'email' holds '0@example.org'.*exclude=\['email'\] \(--exclude email\)", email, features)
+    is_whole(read(email, features, exclude=["email"]))
+    refused(r"3 different labels .*'yse'", with_cell(wide, "a003", "w2", "yse"), features)  # that is no column of its own
+    gold = wide.assign(Gold="yes")
+    refused(r"column 'Gold', which looks like true labels .*exclude=\['Gold'\] \(--exclude Gold\)", gold, features)
+    is_whole(read(gold, features, exclude=["Gold"]))
+    is_whole(read(wide.set_axis(["X", "Y", "GT"], axis=1), features))  # initials
 
 
-def test_a_column_of_votes_without_a_name(tmp_path):
+def test_a_column_of_votes_without_a_name(written):
     votes, features = in_words()
-    wide = votes.pivot(index="item", columns="annotator", values="label")
-    wide.rename(columns={"w2": ""}).to_csv(tmp_path / "votes.csv")
-    words = r"votes, votes.csv has a column without a name .column 3, which holds '.*'yes'.*--exclude 'Unnamed: 2'"
-    for given in (tmp_path / "votes.csv", pd.read_csv(tmp_path / "votes.csv")):
-        with pytest.raises(ValueError, match=words if isinstance(given, Path) else words.replace(", votes.csv", "")):
-            read(given, features)
-    assert set(read(tmp_path / "votes.csv", features, exclude=["Unnamed: 2"]).votes.columns) == {"item", "w1", "w3"}
-    wide.rename_axis(None).to_csv(tmp_path / "votes.csv")  # the first column names the items, as pandas and R write them
-    is_whole(read(tmp_path / "votes.csv", features))
+    wide = widened(votes)
+    file = written(wide.rename(columns={"w2": ""}))
+    words = r" has a column without a name .column 3, which holds '.*'yes'.*--exclude 'Unnamed: 2'"
+    refused(f"votes, votes.csv{words}", file, features)
+    refused(f"votes{words}", pd.read_csv(file), features)
+    assert set(read(file, features, exclude=["Unnamed: 2"]).votes.columns) == {"item", "w1", "w3"}
+    wide.rename_axis(None).to_csv(file)  # the first column names the items, as pandas and R write them
+    is_whole(read(file, features))
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["long", "wide"])
-def test_commas_at_the_ends_of_all_lines_are_no_columns(tmp_path, wide):
+def test_commas_at_the_ends_of_all_lines_are_no_columns(written, wide):
     votes, features = in_words()
-    votes = votes.pivot(index="item", columns="annotator", values="label").reset_index() if wide else votes
-    for name, table in (("votes.csv", votes), ("features.csv", features.reset_index())):
-        (tmp_path / name).write_text(table.to_csv(index=False).replace("\n", ",, \n"))
-    report = analyse_votes(tmp_path / "votes.csv", tmp_path / "features.csv", positive="yes")
+    files = [written(widened(votes) if wide else votes), written(features, "features")]
+    for file in files:
+        file.write_text(file.read_text().replace("\n", ",, \n"))
+    report = analyse_votes(*files, positive="yes")
     assert report.counted["missing votes"] == report.counted["annotators without a vote"] == 0
-    is_whole(read(tmp_path / "votes.csv", tmp_path / "features.csv"))
+    is_whole(read(*files))
 
 
 def test_numbers_of_rows_and_truth_are_no_features_unless_one_says_so(tmp_path):
     votes, features = in_words()
     features.reset_index().to_csv(tmp_path / "features.csv")  # with a column of row numbers
-    with pytest.raises(ValueError, match=r"without a name, which begins with '0', '1', '2'.*--exclude 'Unnamed: 0'"):
-        read(votes, tmp_path / "features.csv")
-    is_whole(read(votes, tmp_path / "features.csv", exclude=["Unnamed: 0"]))
-    is_whole(read(votes, tmp_path / "features.csv", columns=["size", "shape"]))
+    words = r"without a name, which begins with '0', '1', '2'.*--exclude 'Unnamed: 0'"
+    refused(words, votes, tmp_path / "features.csv")
+    for option in ({"exclude": ["Unnamed: 0"]}, {"columns": ["size", "shape"]}):
+        is_whole(read(votes, tmp_path / "features.csv", **option))
     for name in ("gold", "truth", "y", "target", "Ground Truth", "true_label", "y_true", "is_gold", "gold_standard", "class"):
-        with pytest.raises(ValueError, match=rf"column '{name}', which looks like true labels: say truth='{name}'"):
-            read(votes, features.assign(**{name: 1}))
+        words = rf"column '{name}', which looks like true labels: say truth='{name}'"
+        refused(words, votes, features.assign(**{name: 1}))
     assert list(read(votes, features.assign(gold=1), columns=["gold"]).features.columns) == ["gold"]  # said so
     assert read(votes, features.assign(gold=1), truth="gold").truth == "gold"
     for name in ("height", "yards", "goldfish", "classes", "truthiness"):
         assert name in read(votes, features.assign(**{name: 1})).features
 
 
-def test_what_is_no_feature_is_named():
+def test_what_is_no_feature_and_what_is_no_column_is_named():
     votes, features = in_words()
-    with pytest.raises(ValueError, match=r"text, not numbers, in 'name', 'city': leave it out by exclude= \(--exclude\)"):
-        read(votes, features.assign(name="Ann", city="Bonn"))
-    with pytest.raises(ValueError, match="there is no column 'Leak'; columns are 'item', 'annotator', 'label', 'size'"):
-        read(votes, features.assign(leak=1), exclude=["Leak"])
-
-
-def test_a_truth_that_is_not_there_is_said_before_its_column_is_text():
-    votes, features = in_words()
-    features = features.assign(Histologie="yes")
+    words = r"text, not numbers, in 'name', 'city': leave it out by exclude= \(--exclude\)"
+    refused(words, votes, features.assign(name="Ann", city="Bonn"))
+    words = "there is no column 'Leak'; columns are 'item', 'annotator', 'label', 'size'"
+    refused(words, votes, features.assign(leak=1), exclude=["Leak"])
+    features["Histologie"] = "yes"  # a truth that is not there is said before its column is text
     words = "truth: features has no column 'Histology'; its columns are 'size', 'shape', 'Histologie'"
-    with pytest.raises(ValueError, match=words):
-        read(votes, features, truth="Histology")
+    refused(words, votes, features, truth="Histology")
     is_whole(read(votes, features, truth="Histologie"))
 
 
-def test_features_that_are_true_or_false(tmp_path):
+def test_features_that_are_true_or_false(written):
     """As pandas, R or JSON write them, and as a frame has them."""
     votes, features = in_words()
     flags = pd.Series(np.arange(N) % 3 == 0, features.index)
     gap = flags.astype(object).where(np.arange(N) != 4)
-    with_flags = features.assign(r=flags.map({True: "TRUE", False: "FALSE "}), pandas=flags, gap=gap)
-    with_flags.to_csv(tmp_path / "features.csv", sep=";")
-    note = "TRUE and FALSE were read as 1 and 0 in features 'r', 'pandas', 'gap'."
+    file = written(features.assign(r=flags.map({True: "TRUE", False: "FALSE "}), pandas=flags, gap=gap), "features", sep=";")
     for columns in (None, ["size", "shape", "r", "pandas", "gap"]):
-        tables = read(votes, tmp_path / "features.csv", columns=columns)
+        tables = read(votes, file, columns=columns)
         is_whole(tables)
-        assert tables.notes == (note,)
+        assert tables.notes == ("TRUE and FALSE were read as 1 and 0 in features 'r', 'pandas', 'gap'.",)
         right = np.column_stack([flags, flags, gap]).astype(float)
         np.testing.assert_array_equal(tables.features[["r", "pandas", "gap"]], right)
     assert read(votes, features.assign(flag=flags)).notes == ()
     both = votes.merge(features.assign(flag=gap).reset_index()).set_index("item")
     assert list(read(both, both).features.columns) == ["size", "shape", "flag"]
     assert list(read(votes, features.set_axis([0, 1], axis=1).assign(flag=gap)).features.columns) == [0, 1, "flag"]
-    with pytest.raises(ValueError, match="text, not numbers, in 'flag'"):
-        read(votes, features.assign(flag=["maybe", *flags[1:].map(str)]))
+    refused("text, not numbers, in 'flag'", votes, features.assign(flag=["maybe", *flags[1:].map(str)]))
 
 
 def test_one_file_may_hold_votes_and_features():
@@ -706,41 +654,38 @@ def test_one_file_may_hold_votes_and_features():
     tables = read(both, both.copy(), columns=["size", "shape"])
     is_whole(tables)
     assert tables.notes == (once,)
-    tables = read(both, both)
-    assert list(tables.features.columns) == ["item", "size", "shape"] and tables.notes == (
-        "Votes and features are one table; of the votes, and no features, are 'annotator', 'label'.", once,
-    )  # fmt: skip
+    tables, parted = read(both, both), "Votes and features are one table; of the votes, and no features, are"
+    assert list(tables.features.columns) == ["item", "size", "shape"]
+    assert tables.notes == (f"{parted} 'annotator', 'label'.", once)
     counts = pd.crosstab(votes["item"], votes["label"]).join(features).reset_index()
     assert list(read(counts, counts, counts=["no", "yes"]).features.columns) == ["item", "size", "shape"]
-    for option in ({"truth": "label"}, {"columns": ["size", "label"]}):
-        with pytest.raises(ValueError, match=f"{next(iter(option))}: column 'label' holds the votes themselves"):
-            read(both, both, **option)
-    with pytest.raises(ValueError, match=r"say truth='label' \(--truth label\), or list"):  # to exclude it takes the votes
-        read(votes, features.assign(label=1))
-    with pytest.raises(ValueError, match=r"item 'a000' has two rows.*differ in 'size': leave out what is not of the item$"):
-        analyse_votes(both, both.assign(size=np.arange(len(both))), positive="yes", columns=["size", "shape"])
+    for name, columns in {"truth": "label", "columns": ["size", "label"]}.items():
+        refused(f"{name}: column 'label' holds the votes themselves", both, both, **{name: columns})
+    refused(r"say truth='label' \(--truth label\), or list", votes, features.assign(label=1))  # to exclude it takes the votes
+    other, columns = both.assign(size=np.arange(len(both))), ["size", "shape"]
+    words = "item 'a000' has two rows.*differ in 'size': leave out what is not of the item$"
+    refused(words, both, other, columns=columns)
     timed = both.assign(duration=np.arange(len(both)))  # a column of the votes
     for given in (timed, timed.set_index("item")):
-        with pytest.raises(ValueError, match=r"item 'a000' has two rows: features, .*, which differ in 'duration': leave out"):
-            analyse_votes(given, given.copy(), positive="yes")
+        words = "item 'a000' has two rows: features, .*, which differ in 'duration': leave out"
+        refused(words, given, given.copy())
     assert analyse_votes(timed, timed, positive="yes", exclude=["duration"]).counted["items used"] == N
 
 
 def test_a_feature_named_like_an_item_in_a_frame_with_items_in_its_index():
     """The index has a name that says so, and a column called task is a feature like any other."""
     votes, features = in_words()
-    is_whole(read(votes, features.assign(task=1)))
-    assert "task" in read(votes, features.assign(task=1)).features
-    with pytest.raises(ValueError, match="item '1' has two rows"):
-        analyse_votes(votes, features.reset_index(drop=True).assign(task=1), positive="yes")
+    tables = read(votes, features.assign(task=1))
+    is_whole(tables)
+    assert "task" in tables.features
+    refused("item '1' has two rows", votes, features.reset_index(drop=True).assign(task=1))
 
 
 def test_votes_with_items_in_the_index_and_an_index_of_several_levels():
     votes, features = in_words()
     is_whole(read(votes.set_index("item"), features))
-    for given in ((votes.set_index(["item", "annotator"]), features), (votes, pd.concat({"batch": features}))):
-        with pytest.raises(ValueError, match=r"(votes|features) has an index of several levels"):
-            read(*given)
+    refused("votes has an index of several levels", votes.set_index(["item", "annotator"]), features)
+    refused("features has an index of several levels", votes, pd.concat({"batch": features}))
 
 
 # ------------------------------------------------------------------ What a labelling tool writes
@@ -780,9 +725,12 @@ def test_the_readmes_command_runs(tmp_path):
 @pytest.mark.slow
 def test_label_studio_itself_writes_the_same(tmp_path):
     """By its own converter, in an environment of its own."""
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
     python = tmp_path / "env" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "label-studio-sdk==2.1.2"], check=True)
-    subprocess.run([python, TABLES / "label_studio.py", tmp_path], check=True)
+    for command in (
+        [sys.executable, "-m", "venv", tmp_path / "env"],
+        [python, "-m", "pip", "install", "--quiet", "label-studio-sdk==2.1.2"],
+        [python, TABLES / "label_studio.py", tmp_path],
+    ):
+        subprocess.run(command, check=True)
     for name in ("label_studio.csv", "label_studio.json"):
         assert Path(tmp_path, name).read_bytes() == (TABLES / name).read_bytes()
