@@ -71,7 +71,7 @@ def as_numbers(values: ArrayLike, name: str, ndim: tuple[int, ...], *, copy: boo
 
 def _real(values: ArrayLike, copy: bool = True, keep_float32: bool = False) -> Array:
     """Real numbers of any type and shape as floats, missing ones as nan; text is no number, not even "1"."""
-    if isinstance(values, np.ma.MaskedArray):
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biufO":
         values = np.ma.filled(values.astype(object), np.nan)  # else the values under the mask would come back
     array = np.asarray(values)
     if array.dtype == object:  # where pandas marks a missing value by pd.NA

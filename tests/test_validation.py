@@ -259,6 +259,7 @@ OF_TRUTH = [
 ]
 CONCENTRATION = [
     *((bad, f"alpha0 must be positive.*got {bad:g}") for bad in (0, 0.0, -1, -inf, nan)),
+    (np.ma.array(np.zeros(0, complex)), "alpha0 must be"),
     *((bad, "alpha0") for bad in ("one", "1", None, 10**400, np.array([1j]))),
 ]
 LABELLERS = [
