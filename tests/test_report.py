@@ -777,6 +777,9 @@ def test_no_number_of_votes_is_infinite():
     x, votes, _ = simulate(400, 3, np.inf, coef=np.array([0, 1.0, -1]))
     report = analyse_votes(votes, x, positive="yes")
     assert report.alpha0.high == np.inf and np.isfinite(report.best_votes).all()
+    most, items = report.most_votes
+    assert report.best_votes.high == most == np.floor(1600 / items - 1)
+    assert f"the most that it pays for on {items} items is {most:.0f}" in report.to_html()
     share = (votes == "yes").to_numpy().mean()
     assert report.min_items == np.ceil(30 / min(share, 1 - share)) and report.best_votes.value <= 1600 / report.min_items
 

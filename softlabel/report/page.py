@@ -123,9 +123,11 @@ def _next(report: "VoteReport") -> str:
     prices_are += " True labels are at most those of the items that have none." if report.cost_truth is not None else ""
     best = report.best_votes
     number = f"{shown(best.low)} to {shown(best.high)}" if report.alpha0_lacks else str(best)
+    most, items = report.most_votes
+    limit = f" (the most that it pays for on {items:,} items is {most:,.0f})" if best.high >= most else ""
     some = f"some {report.min_items:,} items, ten of the rarer class for each coefficient"
     needs = f"it needs {some}" if report.affordable else f"the money is not enough for {some}"
-    return free + spent + note(prices_are) + note(say("afresh", number=number, needs=needs))
+    return free + spent + note(prices_are) + note(say("afresh", number=number, limit=limit, needs=needs))
 
 
 def _worth(report: "VoteReport") -> str:

@@ -224,9 +224,14 @@ class VoteReport(Report):
         return self.min_items * (self.cost_item + self.best_votes.value * self.cost_vote) <= self._spent
 
     @property
+    def most_votes(self) -> tuple[float, int]:
+        """The most votes an item that the same money pays for, on so many items."""
+        items = min(self.min_items, len(self.used))
+        return float(np.floor((self._spent / items - self.cost_item) / self.cost_vote)), items
+
+    @property
     def best_votes(self) -> Interval:
-        most = (self._spent / min(self.min_items, len(self.used)) - self.cost_item) / self.cost_vote
-        return buying.best_votes(self.alpha0, self.cost_item, self.cost_vote, np.floor(most))
+        return buying.best_votes(self.alpha0, self.cost_item, self.cost_vote, self.most_votes[0])
 
     remedies = cached_property(next_steps.remedies)
     headline = cached_property(words.headline)
