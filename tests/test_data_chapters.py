@@ -5,17 +5,19 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 from numpy.testing import assert_allclose
-from reference import gastro
+from reference import gastro, load_once
 from scipy import optimize, stats
 from scipy.special import betaln, expit
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, lasso_path
+from sklearn.model_selection import StratifiedKFold
 from test_experiments import ALPHAS, BAYES, MS, R_TRUTH, R_VOTES, wisconsin
 
 from softlabel import alpha0_interval, estimate_alpha0, find_separation, fit_logistic, fit_logistic_batch, prediction_band
 from softlabel.book import claims
 from softlabel.book.diagnostics import joint_test
+from softlabel.book.standin import GASTRO_FEATURES
 from softlabel.book.studies import breast_cancer_design, breast_cancer_tables
-from softlabel.experiments import nested_votes
+from softlabel.experiments import fit_as_r, nested_votes
 
 # ------------------------------------------------------------------ lesions
 
@@ -85,6 +87,47 @@ def test_refitting_is_excluded_and_the_likelihood_interval_is_near(lesions):
         assert 0.005 < away < 0.005 + 3 * scatter[k][i]
 
 
+def largest_five(Z, y):
+    """Of the features in a lasso, by coordinate descent, when its penalty first lets five in."""
+    varies = np.flatnonzero(Z.std(axis=0))
+    Z = (Z[:, varies] - Z[:, varies].mean(axis=0)) / Z[:, varies].std(axis=0)
+    largest = np.abs(Z.T @ (y - y.mean())).max() / len(y)
+    _, path, _ = lasso_path(Z, y - y.mean(), alphas=largest * np.geomspace(1, 0.3, 300))
+    coef = next(coef for coef in path.T if (coef != 0).sum() >= 5)
+    return varies[np.argsort(np.abs(coef))[-5:]]
+
+
+def test_features_that_were_chosen_with_all_true_labels_look_much_better_than_they_are(lesions):
+    X, _, y, _ = lesions
+    Z = np.asarray(load_once().X, float)
+    Z = (Z - Z.mean(axis=0)) / np.where(Z.std(axis=0) > 0, Z.std(axis=0), 1)
+    assert set(load_once().X.columns[largest_five(Z, y)]) == set(GASTRO_FEATURES)
+    fit = LogisticRegression(C=1e6, max_iter=1000)
+    wrong = {"kept": [], "anew": []}
+    for seed in range(3):
+        for train, test in StratifiedKFold(10, shuffle=True, random_state=seed).split(X, y):
+            five = largest_five(Z[train], y[train])
+            for name, features in (("kept", X), ("anew", Z[:, five])):
+                wrong[name].extend(fit.fit(features[train], y[train]).predict(features[test]) != y[test])
+    assert fit.fit(X, y).score(X, y) == 69 / 76
+    assert np.mean(wrong["kept"]) == pytest.approx(0.12, abs=0.025)
+    assert np.mean(wrong["anew"]) == pytest.approx(0.20, abs=0.04)
+
+
+def test_the_two_estimates_of_alpha0_stand_in_an_order_that_the_fitted_model_seldom_gives(lesions):
+    X, counts, _, tau = lesions
+    alpha0 = {name: estimate_alpha0(counts, t).alpha0 for name, t in tau.items()}
+    assert alpha0["truth"] > alpha0["votes"]
+    rng, as_here = np.random.default_rng(14), 0
+    for _ in range(150):
+        p = tau["votes"][:, 0]
+        s = rng.binomial(7, rng.beta(alpha0["votes"] * p, alpha0["votes"] * (1 - p)))
+        pairs, z = np.column_stack([s, 7 - s]), rng.random(76) < p
+        by_truth, by_votes = (estimate_alpha0(pairs, fit_logistic(X, labels).posterior(X)).alpha0 for labels in (z, pairs))
+        as_here += by_truth > by_votes
+    assert as_here < 10
+
+
 # ------------------------------------------------------------------ separation
 
 
@@ -106,6 +149,21 @@ def test_separation_depends_on_the_distance_of_the_classes():
     # The chapter draws 0.4%, 30% and 93%: four standard errors of 150 sets and its 500.
     for delta, printed in ((1, 0.004), (2, 0.304), (3, 0.932)):
         assert abs(shares[delta] - printed) < 4 * np.sqrt(printed * (1 - printed) * (1 / 150 + 1 / 500))
+
+
+def test_where_r_reports_convergence_on_a_separated_set():
+    """R 4.2.2 stops there after 13 steps with the deviance 216.26, three items of 72.09: how many, rounding decides."""
+    X, y, labels = wisconsin()
+    X = X * np.sqrt(569 / 568)
+    rng = np.random.default_rng(50)
+    train = [rng.permutation(569)[:50] for _ in range(15)][14]
+    signed = (2 * y[train] - 1)[:, None] * np.column_stack([np.ones(50), X[train]])
+    # Completely separated: some plane has a margin of one on every item.
+    assert optimize.linprog(np.zeros(11), -signed, -np.ones(50), bounds=(None, None)).status == 0
+    stopped, longer = (fit_as_r(X[train], labels[train], max_iter=steps) for steps in (14, 25))
+    assert_allclose(longer, stopped, rtol=0)
+    wrong = signed @ stopped < 0
+    assert 1 <= wrong.sum() <= 5 and (signed @ stopped)[wrong].max() < -36.04
 
 
 # ------------------------------------------------------------------ leakage and design
@@ -131,7 +189,7 @@ def test_votes_of_voters_who_have_not_seen_the_test_labels_are_worse():
     # The penalty of 1e-6 changes the fourth digit.
     assert np.minimum(tau, 1 - tau).mean() == pytest.approx(0.0531, abs=0.0002)
     rng = np.random.default_rng(13)
-    errors = []
+    errors, total, times = [], np.zeros(569), np.zeros(569)
     for _ in range(120):
         others, train, test = np.split(rng.permutation(569), [285, 335])
         voters = maximum(X[others], labels[others])
@@ -141,11 +199,40 @@ def test_votes_of_voters_who_have_not_seen_the_test_labels_are_worse():
             p = rng.beta(1000 * t + 1e-12, 1000 * (1 - t) + 1e-12)
             s = rng.binomial(100, p)
             rules.append(maximum(X[train], np.column_stack([s, 100 - s])))
-        errors.append([np.mean(side(b, X[test]) != y[test]) for b in rules])
-    voters, seen, unseen = np.transpose(errors)
+        ridge = LogisticRegression(C=1).fit(X[train], y[train])
+        wrong = [side(b, X[test]) != y[test] for b in rules] + [ridge.predict(X[test]) != y[test]]
+        errors.append(np.mean(wrong, axis=1))
+        total[test] += wrong[3] * 1 - wrong[2] * 1
+        times[test] += 1
+    voters, seen, unseen, ridge = np.transpose(errors)
     error = stats.sem(unseen - seen)
     assert np.mean(unseen - seen) > 5 * error and abs(np.mean(unseen - seen) - 0.0141) < 4 * error
     assert voters.mean() > 0.062 and unseen.mean() > voters.mean() - 2 * stats.sem(unseen - voters)
+    # More splits would hardly move the lead over a ridge on true labels; other tumours might take it away.
+    by_tumour = total / times
+    assert stats.sem(ridge - unseen) < 0.0025 and 0.0035 < stats.sem(by_tumour) < 0.0055
+    assert by_tumour.mean() < 2 * stats.sem(by_tumour)
+
+
+def test_the_shares_of_the_shortfall_depend_on_the_order():
+    X, _, labels = wisconsin()
+    rows = pd.read_csv(ROOT / "book/studies/breast_cancer_design.csv", comment="#")
+    mean = rows.query("n == 50 and m == 100 and alpha0 == 1000").mean()
+    floor = fit_logistic(X, labels).posterior(X).min(axis=1).mean()
+    limit = 100 * 1001 / 1100
+
+    def left(exact, bayes):
+        """Logarithm of the efficiency over its limit; the exact error rates are kept as excesses over the model's own."""
+        truth, votes = (mean[f"{k}_exact"] + floor if exact else mean[k] for k in ("truth", "votes"))
+        return np.log((truth - bayes) / (votes - bayes) / limit)
+
+    corners = {(exact, bayes): left(exact, bayes) for exact in (False, True) for bayes in (BAYES, floor)}
+    start = corners[False, BAYES]
+    steps = [
+        corners[False, floor] - start, corners[True, floor] - corners[False, floor],
+        corners[True, BAYES] - start, corners[True, floor] - corners[True, BAYES],
+    ]  # fmt: skip
+    assert_allclose(np.array(steps) / -start, [0.27, 0.08, 0.04, 0.32], atol=0.006)
 
 
 def test_a_block_of_the_design_study_by_hand(monkeypatch):
@@ -202,6 +289,13 @@ def test_what_the_joint_test_of_table_2_rejects():
     paper = {name: pvalue(printed_errors(), name) for name in breast_cancer_tables.MADE_BY}
     assert all(paper[name] > 0.2 for name in ("r", "r_10_steps", "r_100_steps"))
     assert all(paper[name] < 0.05 for name in ("r_5_steps", "firth", "alpha0_half", "alpha0_double"))
+    # A factor that all cells share: the chi-square of twenty cells seldom sees three of its standard errors.
+    mean, cov = moments("r")
+    root = np.linalg.cholesky(cov[1:, 1:] * (1 / 100 + 1 / 2000))
+    x, z = np.linalg.solve(root, np.column_stack([mean[1:], printed_errors()])).T
+    factor, se = x @ z / (x @ x), np.linalg.norm(x) ** -1
+    assert abs(factor - 1) < se and se == pytest.approx(0.0088, abs=0.0002)
+    assert pvalue(mean[1:] * (1 + 3 * se), "r") > 0.0027
     # Another order of the same numbers is no table of this study.
     assert pvalue(printed_errors()[::-1], "r") < 1e-10
 
