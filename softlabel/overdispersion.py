@@ -97,8 +97,8 @@ def estimate_alpha0(counts: ArrayLike, tau: ArrayLike) -> Alpha0Fit:
     Section 5.1 of Ahfock & McLachlan (2021). The likelihood may have several maxima: it is compared on a grid over 24 decades,
     both ends included, before the best value is refined.
 
-    ``alpha0`` is large if labellers share little beyond what ``tau`` explains, or differ in strictness. That is no mark of good
-    labellers: it does not tell how far the mean of their votes is from the truth.
+    ``alpha0`` is large if labellers share little beyond what ``tau`` explains, or differ in strictness. That is no mark of
+    good labellers: it does not tell how far the mean of their votes is from the truth.
 
     Examples
     --------
